@@ -1,0 +1,110 @@
+//! Owns what a caller can set on a client connection and on one request. It must not know how it is enforced.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::config as defaults;
+use crate::{IdBuf, JsonBuf};
+
+/// The configuration of a client [`Connection`](super::Connection).
+///
+/// ```
+/// use core::time::Duration;
+/// use mcp_wire::client::Config;
+///
+/// let mut config = Config::new("my-host", "1.0");
+/// config.request_timeout = Duration::from_secs(5);
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Config {
+    /// `clientInfo` of each request (META-01): an object with `name` and `version`; `None` leaves it out.
+    pub client_info: Option<JsonBuf>,
+    /// `clientCapabilities` of each request (META-01): an object.
+    pub capabilities: JsonBuf,
+    /// Modern protocol versions this client speaks, the preferred one first.
+    pub versions: Vec<String>,
+    /// Time for each request, from the moment its first byte is lent to the writer (TMO-01). `Duration::MAX`: none.
+    pub request_timeout: Duration,
+    /// Time a request may wait before its first byte is lent (CAN-03); stands still while a process starts. `None`: the request's timeout.
+    pub queue_timeout: Option<Duration>,
+    /// Time for the answer to the probe (VER-04).
+    pub probe_timeout: Duration,
+    /// Time from [`opened`](super::Connection::opened) to an established connection. A request's timeout never shortens it.
+    pub start_timeout: Duration,
+    /// Requests in flight; one more gets `SendError::Full`.
+    pub in_flight_limit: usize,
+    /// Listens open.
+    pub listen_limit: usize,
+    /// Outgoing queue in bytes (LIM-04).
+    pub queue_limit: usize,
+}
+
+impl Config {
+    /// The defaults, for a client of this name and version.
+    #[must_use]
+    pub fn new(name: &str, version: &str) -> Self {
+        #[derive(serde::Serialize)]
+        struct Info<'a> {
+            name: &'a str,
+            version: &'a str,
+        }
+        Self {
+            client_info: JsonBuf::new(&Info { name, version }).ok(),
+            capabilities: JsonBuf::from(crate::Json::EMPTY),
+            versions: alloc::vec![defaults::PROTOCOL_VERSION.to_string()],
+            request_timeout: defaults::REQUEST_TIMEOUT,
+            queue_timeout: None,
+            probe_timeout: defaults::PROBE_TIMEOUT,
+            start_timeout: defaults::START_TIMEOUT,
+            in_flight_limit: defaults::IN_FLIGHT_LIMIT,
+            listen_limit: defaults::LISTEN_LIMIT,
+            queue_limit: defaults::QUEUE_LIMIT,
+        }
+    }
+}
+
+/// What can be set on one request.
+///
+/// ```
+/// use core::time::Duration;
+/// use mcp_wire::client::{ProgressToken, RequestOptions};
+///
+/// let mut options = RequestOptions::default();
+/// options.timeout = Some(Duration::from_secs(1));
+/// options.progress = ProgressToken::Minted;
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RequestOptions {
+    /// Time for the answer; `None`: the connection's; `Duration::MAX`: none.
+    pub timeout: Option<Duration>,
+    /// Time in the queue; `None`: the connection's (CAN-03).
+    pub queue_timeout: Option<Duration>,
+    /// Progress that increases restarts the clock, under this ceiling counted from the send (TMO-02, TMO-03).
+    /// `None`: progress does not restart it.
+    pub max_timeout: Option<Duration>,
+    /// Whether to ask for progress, and under which token.
+    pub progress: ProgressToken,
+    /// The request may be sent again after a restart if nothing came back for it (RST-03).
+    pub idempotent: bool,
+}
+
+/// The progress token of a request (PRG-01).
+///
+/// ```
+/// use mcp_wire::client::ProgressToken;
+/// assert!(matches!(ProgressToken::default(), ProgressToken::None));
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub enum ProgressToken {
+    /// No progress is asked for.
+    #[default]
+    None,
+    /// The core mints one: the request's id.
+    Minted,
+    /// The caller's own. In use by another request in flight: `SendError::TokenInUse`.
+    Own(IdBuf),
+}
