@@ -9,6 +9,7 @@ extern crate std;
 
 pub mod client;
 pub mod config;
+mod encode;
 mod error;
 mod filter;
 mod id;
