@@ -1,63 +1,7 @@
-//! The life of a server's process as a machine of its own: start, shutdown ladder, restarts with delay and budget, idle stop.
-//! It must not know JSON, connections, process ids or clocks.
+//! Owns the words between the lifecycle machine and its caller: exit status, steps to perform, notices of what happened,
+//! the outcome. It must not know how one follows from another.
 
-use core::time::Duration;
-
-use crate::config as defaults;
-use crate::{ConfigError, Instant};
-
-/// How the process is started, ended and started again.
-///
-/// ```
-/// use mcp_wire::lifecycle::Config;
-///
-/// let mut config = Config::default();
-/// config.restarts = 0; // a process that ends stays ended
-/// ```
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Config {
-    /// Wait after each step of the ladder (SHD-01).
-    pub grace: Duration,
-    /// The ladder has a terminate step between closing stdin and killing (not on Windows).
-    pub terminate_step: bool,
-    /// What is left of the group is ended when the leader has exited by itself (PRC-03).
-    pub end_group: bool,
-    /// Silence that ends the draining of the output after the exit (PRC-03).
-    pub drain_silence: Duration,
-    /// Restarts before giving up; 0: never (RST-01).
-    pub restarts: u32,
-    /// First delay of a restart; it doubles.
-    pub restart_delay: Duration,
-    /// Longest delay of a restart.
-    pub restart_delay_max: Duration,
-    /// Stable time after which the budget is full again.
-    pub restart_stable: Duration,
-    /// Seed of the jitter.
-    pub seed: u64,
-    /// Start with the first request, not before (RST-08).
-    pub lazy: bool,
-    /// Stop after that long without work (RST-09).
-    pub idle_stop: Option<Duration>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            grace: defaults::SHUTDOWN_GRACE,
-            terminate_step: true,
-            end_group: true,
-            drain_silence: defaults::DRAIN_SILENCE,
-            restarts: defaults::RESTART_BUDGET,
-            restart_delay: defaults::RESTART_DELAY,
-            restart_delay_max: defaults::RESTART_DELAY_MAX,
-            restart_stable: defaults::RESTART_STABLE,
-            seed: 0,
-            lazy: false,
-            idle_stop: None,
-        }
-    }
-}
+use core::fmt;
 
 /// How a process ended, as the driver reports it.
 ///
@@ -76,8 +20,8 @@ pub enum ExitStatus {
     Unknown,
 }
 
-impl core::fmt::Display for ExitStatus {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Display for ExitStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
             Self::Signal(signal) => write!(f, "signal {signal}"),
@@ -145,7 +89,7 @@ impl Escalation {
     }
 }
 
-/// What the driver is to do to the process. Each is given once and in order.
+/// What the driver is to do to the process. Each is given once and in order; perform it at once.
 ///
 /// ```
 /// # use mcp_wire::lifecycle::Step;
@@ -164,7 +108,8 @@ pub enum Step {
     Terminate,
     /// SIGKILL to it (and its group); `TerminateProcess` or the job on Windows.
     Kill,
-    /// The leader has exited and is not reaped yet: SIGTERM to what is left of its group; answer with `group_signalled`.
+    /// The leader has exited and is not reaped yet: SIGTERM to what is left of its group; answer with `group_signalled`
+    /// (PRC-03). The unreaped leader holds the group's id, so it names nobody else (PRC-04).
     TerminateGroup,
     /// The same with SIGKILL.
     KillGroup,
@@ -190,9 +135,9 @@ pub enum Notice {
         /// Restarts before this start.
         restarts: u32,
     },
-    /// It could not be spawned, or ended before the connection was established (RST-01). `Closed` follows.
+    /// It could not be spawned, or ended before the connection was ever established (RST-01). `Closed` follows.
     StartFailed(StartFailure),
-    /// It had ended by itself and is about to be spawned again.
+    /// It had ended by itself, its delay is over and it is spawned again now.
     Restarting {
         /// Restarts, this one included.
         restarts: u32,
@@ -224,6 +169,8 @@ pub enum StartFailure {
     Exited(ExitStatus),
     /// The connection gave up; its `ConnectionError` says why.
     Connection,
+    /// A stream without a process ended before the connection was established.
+    StreamEnded,
 }
 
 /// How it all ended (RST-05).
@@ -263,35 +210,4 @@ pub enum EndReason {
     StartFailed,
     /// It did not end though it was killed.
     Unkillable,
-}
-
-/// The machine.
-#[derive(Debug)]
-pub struct Process {}
-
-impl Process {
-    /// A process that has not been started.
-    ///
-    /// # Errors
-    /// A configuration that contradicts itself.
-    pub fn new(config: Config) -> Result<Self, ConfigError> {
-        let _ = config;
-        todo!()
-    }
-
-    /// There is work: starts it if it is lazy or idle-stopped. Idempotent.
-    pub fn wake(&mut self, now: Instant) {
-        let _ = now;
-        todo!()
-    }
-
-    /// The next step to perform.
-    pub fn poll_step(&mut self) -> Option<Step> {
-        todo!()
-    }
-
-    /// The next notice.
-    pub fn poll_notice(&mut self) -> Option<Notice> {
-        todo!()
-    }
 }
