@@ -32,7 +32,8 @@ pub const REASON_LIMIT: usize = 1 << 10;
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time from the start of a process to its first answer: `npx` and `uvx` download a package first.
 pub const START_TIMEOUT: Duration = Duration::from_secs(120);
-/// Time for the answer to the probe once the server has shown that it lives.
+/// Time for the answer to the probe, from its first byte (VER-04): longer than any server takes that is up, short enough to wait for one that
+/// will never answer.
 pub const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Wait after each step of the shutdown ladder (SHD-01).
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);

@@ -70,7 +70,11 @@ impl<'b> Id<'b> {
             // A token that was accepted always reads; the raw text stands in where that were not so.
             return Value::String(serde_json::from_str(self.token).unwrap_or(Cow::Borrowed(self.token)));
         }
-        Value::Integer(Integer::parse(self.token).unwrap_or(Integer { negative: false, digits: Cow::Borrowed(""), exponent: 0 }))
+        Value::Integer(Integer::parse(self.token).unwrap_or(Integer {
+            negative: false,
+            digits: Cow::Borrowed(""),
+            exponent: 0,
+        }))
     }
 }
 
@@ -255,7 +259,9 @@ mod tests {
         for token in ["0", "-1", "1.0", "1e2", "1.50e1", "12300e-2", "\"\"", "\"a\\u0062\"", "18446744073709551616"] {
             assert!(Id::parse(token).is_some(), "{token}");
         }
-        for token in ["1.5", "1e-1", "null", "true", "[]", "{}", "01", "1.", ".5", "1e", "--1", "+1", "", "\"", "\"\\ud800\""] {
+        for token in
+            ["1.5", "1e-1", "null", "true", "[]", "{}", "01", "1.", ".5", "1e", "--1", "+1", "", "\"", "\"\\ud800\""]
+        {
             assert!(Id::parse(token).is_none(), "{token}");
         }
     }

@@ -116,6 +116,8 @@ pub(crate) struct SendBuffer {
     next: u64,
     lent_up_to: u64,
     len: usize,
+    /// Bytes kept elsewhere that count against the limit.
+    held: usize,
     limit: usize,
     /// Parts of a spent segment for the next one.
     spare_bytes: Vec<u8>,
@@ -134,6 +136,7 @@ impl SendBuffer {
             next: 0,
             lent_up_to: 0,
             len: 0,
+            held: 0,
             limit,
             spare_bytes: Vec::new(),
             spare_spans: Vec::new(),
@@ -154,7 +157,7 @@ impl SendBuffer {
                 dead: 0,
             });
         }
-        let (number, limit, len) = (FrameNumber(self.next), self.limit, self.len);
+        let (number, limit, room) = (FrameNumber(self.next), self.limit, self.room());
         let Some(last) = self.segments.back_mut() else { return Err(SendError::Full) };
         let start = last.bytes.len();
         encode(&mut last.bytes);
@@ -162,7 +165,7 @@ impl SendBuffer {
         last.bytes.push(b'\n');
         let end = last.bytes.len();
         let size = end - start;
-        if !reserve && size > limit.saturating_sub(len) {
+        if !reserve && size > room {
             last.bytes.truncate(start);
             if last.bytes.capacity() > KEPT_CAPACITY {
                 last.bytes.shrink_to(SEGMENT);
@@ -213,6 +216,46 @@ impl SendBuffer {
     /// Bytes queued and not accepted yet.
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// Bytes that may still be pushed or held.
+    pub(crate) fn room(&self) -> usize {
+        self.limit.saturating_sub(self.len).saturating_sub(self.held)
+    }
+
+    /// Counts bytes that are kept elsewhere, to be pushed later or again, against the limit. Same errors as [`push`](Self::push).
+    pub(crate) fn hold(&mut self, size: usize) -> Result<(), SendError> {
+        if size > self.limit {
+            return Err(SendError::TooLarge { size, limit: self.limit });
+        }
+        if size > self.room() {
+            return Err(SendError::Full);
+        }
+        self.held += size;
+        Ok(())
+    }
+
+    /// As [`hold`](Self::hold), for bytes that were let in already: may pass the limit.
+    pub(crate) fn hold_anyway(&mut self, size: usize) {
+        self.held = self.held.saturating_add(size);
+    }
+
+    /// Bytes that were held are kept no longer.
+    pub(crate) fn unhold(&mut self, size: usize) {
+        self.held = self.held.saturating_sub(size);
+    }
+
+    /// Takes all frames out of which no byte was lent, in order.
+    pub(crate) fn drain_unlent(&mut self) -> Vec<(FrameNumber, Vec<u8>)> {
+        let keep = usize::from(self.lent);
+        let mut frames = Vec::new();
+        for segment in self.segments.drain(keep..) {
+            for span in segment.spans.iter().filter(|span| !span.withdrawn) {
+                frames.push((span.number, segment.bytes.get(span.start..span.end).unwrap_or_default().to_vec()));
+            }
+        }
+        self.len = self.lent_len - self.accepted;
+        frames
     }
 
     /// Lends the first segment's unaccepted bytes. Level-triggered: the same slice until `accepted`. Empty while the segment is
@@ -269,15 +312,15 @@ impl SendBuffer {
         FrameNumber(self.lent_up_to)
     }
 
-    /// The stream is gone: everything queued is forgotten. Numbers go on.
+    /// The stream is gone: everything queued is forgotten. Numbers go on, and what is held stays held.
     pub(crate) fn clear(&mut self) {
         self.segments.clear();
         (self.lent, self.taken, self.accepted, self.lent_len, self.len) = (false, false, 0, 0, 0);
         self.lent_up_to = self.next;
     }
 
-    /// Freezes the first segment.
-    fn lend(&mut self) {
+    /// Freezes the first segment: from here on its frames count as lent.
+    pub(crate) fn lend(&mut self) {
         if self.lent {
             return;
         }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::config as defaults;
-use crate::{IdBuf, JsonBuf};
+use crate::{ConfigError, IdBuf, JsonBuf};
 
 /// The configuration of a client [`Connection`](super::Connection).
 ///
@@ -25,14 +25,20 @@ pub struct Config {
     pub capabilities: JsonBuf,
     /// Modern protocol versions this client speaks, the preferred one first.
     pub versions: Vec<String>,
+    /// A version that the server is known to speak, from an earlier connection to the same program (VER-08): no probe then.
+    /// Must be one of `versions`. If the server refuses it, it is probed after all.
+    pub known_version: Option<String>,
     /// Time for each request, from the moment its first byte is lent to the writer (TMO-01). `Duration::MAX`: none.
     pub request_timeout: Duration,
     /// Time a request may wait before its first byte is lent (CAN-03); stands still while a process starts. `None`: the request's timeout.
     pub queue_timeout: Option<Duration>,
-    /// Time for the answer to the probe (VER-04).
+    /// Time for the answer to the probe, from the moment its first byte is lent to the writer (VER-04).
     pub probe_timeout: Duration,
     /// Time from [`opened`](super::Connection::opened) to an established connection. A request's timeout never shortens it.
     pub start_timeout: Duration,
+    /// Whether requests made between two lives of the process wait for the next (the default), or get
+    /// `SendError::Closed` at once (RST-07).
+    pub wait_for_restart: bool,
     /// Requests in flight; one more gets `SendError::Full`.
     pub in_flight_limit: usize,
     /// Listens open.
@@ -54,14 +60,39 @@ impl Config {
             client_info: JsonBuf::new(&Info { name, version }).ok(),
             capabilities: JsonBuf::from(crate::Json::EMPTY),
             versions: alloc::vec![defaults::PROTOCOL_VERSION.to_string()],
+            known_version: None,
             request_timeout: defaults::REQUEST_TIMEOUT,
             queue_timeout: None,
             probe_timeout: defaults::PROBE_TIMEOUT,
             start_timeout: defaults::START_TIMEOUT,
+            wait_for_restart: true,
             in_flight_limit: defaults::IN_FLIGHT_LIMIT,
             listen_limit: defaults::LISTEN_LIMIT,
             queue_limit: defaults::QUEUE_LIMIT,
         }
+    }
+
+    /// Whether the fields agree with each other.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        if self.client_info.as_ref().is_some_and(|info| !info.as_json().is_object()) {
+            return Err(ConfigError::BadJson { field: "client_info" });
+        }
+        if !self.capabilities.as_json().is_object() {
+            return Err(ConfigError::BadJson { field: "capabilities" });
+        }
+        if self.versions.is_empty() {
+            return Err(ConfigError::Conflict { what: "versions must name at least one protocol version" });
+        }
+        if self.known_version.as_ref().is_some_and(|known| !self.versions.contains(known)) {
+            return Err(ConfigError::Conflict { what: "known_version must be one of versions" });
+        }
+        if self.in_flight_limit == 0 {
+            return Err(ConfigError::ZeroLimit { field: "in_flight_limit" });
+        }
+        if self.queue_limit == 0 {
+            return Err(ConfigError::ZeroLimit { field: "queue_limit" });
+        }
+        Ok(())
     }
 }
 

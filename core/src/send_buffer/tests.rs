@@ -128,6 +128,33 @@ fn withdrawn_frames_leave_no_memory_behind() {
     assert!(bytes <= 2 * (buffer.len() + SEGMENT) && spans < 4000, "{bytes} bytes, {spans} spans");
 }
 
+// LIM-04: what waits elsewhere for its turn counts against the same limit.
+#[test]
+fn held_bytes_count_against_the_limit() {
+    let mut buffer = SendBuffer::new(10);
+    assert_eq!(buffer.hold(11), Err(SendError::TooLarge { size: 11, limit: 10 }));
+    buffer.hold(7).expect("there is room");
+    assert_eq!(buffer.hold(4), Err(SendError::Full));
+    assert_eq!(buffer.push(false, |out| out.extend_from_slice(b"123")), Err(SendError::Full));
+    push(&mut buffer, b"12");
+    assert_eq!(buffer.room(), 0);
+    buffer.unhold(7);
+    assert_eq!(buffer.room(), 7);
+}
+
+#[test]
+fn frames_that_were_not_lent_can_be_taken_out() {
+    let mut buffer = SendBuffer::new(100);
+    push(&mut buffer, b"a");
+    let _ = buffer.output();
+    let (b, c) = (push(&mut buffer, b"b"), push(&mut buffer, b"c"));
+    assert!(buffer.withdraw(b));
+    assert_eq!(buffer.drain_unlent(), vec![(c, b"c\n".to_vec())]);
+    assert_eq!(buffer.output(), b"a\n");
+    buffer.accepted(2);
+    assert_eq!((buffer.len(), buffer.output().len()), (0, 0));
+}
+
 /// A small generator (xorshift), so that a run can be repeated.
 struct Random(u64);
 

@@ -1,0 +1,301 @@
+//! Owns the text of what a modern client writes: requests with their metadata, notifications, cancellations.
+//! It must not know when anything is written.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::Config;
+use super::peek::{self, Members};
+use crate::config::REASON_LIMIT;
+use crate::{Id, IdBuf, Json, SendError, encode};
+
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const INFO: &str = "io.modelcontextprotocol/clientInfo";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// Requests that the core sends itself, or that belong to another era.
+const RESERVED_REQUESTS: [&str; 2] = ["initialize", "subscriptions/listen"];
+/// Notifications that the core sends itself, that belong to another era, or that a modern client has no request for.
+const RESERVED_NOTIFICATIONS: [&str; 3] =
+    ["notifications/cancelled", "notifications/initialized", "notifications/progress"];
+
+pub(super) fn check_request(method: &str) -> Result<(), SendError> {
+    if RESERVED_REQUESTS.contains(&method) { Err(SendError::ReservedMethod) } else { Ok(()) }
+}
+
+pub(super) fn check_notification(method: &str) -> Result<(), SendError> {
+    if RESERVED_NOTIFICATIONS.contains(&method) { Err(SendError::ReservedMethod) } else { Ok(()) }
+}
+
+/// The progress token of a request, as its frame gives it.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Token {
+    #[default]
+    None,
+    /// The id of the request.
+    Minted,
+    /// The caller's.
+    Own(IdBuf),
+}
+
+/// A request or notification that is not encoded yet, or that may have to be encoded again.
+#[derive(Debug, Clone)]
+pub(super) struct Payload {
+    pub(super) method: String,
+    pub(super) params: Option<String>,
+}
+
+impl Payload {
+    pub(super) fn new(method: &str, params: Option<Json<'_>>) -> Self {
+        Self { method: method.to_string(), params: params.map(|p| p.get().to_string()) }
+    }
+
+    /// What keeping one of this size costs, in bytes.
+    pub(super) fn cost_of(method: &str, params: Option<Json<'_>>) -> usize {
+        const OWN: usize = size_of::<Payload>() + size_of::<u64>();
+        OWN + method.len() + params.map_or(0, |p| p.get().len())
+    }
+
+    pub(super) fn cost(&self) -> usize {
+        Self::cost_of(&self.method, self.params())
+    }
+
+    pub(super) fn params(&self) -> Option<Json<'_>> {
+        self.params.as_deref().map(Json::trusted)
+    }
+}
+
+/// The caller's own progress token among the `_meta` members of its params, if there is one. It is taken over as if it had
+/// been given as an option, so that its uniqueness is checked and its progress finds the way back (PRG-01).
+pub(super) fn token_in(params: Option<Json<'_>>) -> Option<IdBuf> {
+    let params = params?.get();
+    if !peek::may_contain(params, b"progressToken") {
+        return None;
+    }
+    Id::parse(peek::member(peek::member(params, "_meta")?, "progressToken")?).map(IdBuf::from)
+}
+
+/// Writes frames for one protocol version.
+#[derive(Debug)]
+pub(super) struct Envelope {
+    /// The core's members of `_meta`, without braces (META-01).
+    meta: Vec<u8>,
+    /// Whether `clientInfo` is among them.
+    info: bool,
+}
+
+impl Envelope {
+    pub(super) fn new(config: &Config, version: &str) -> Self {
+        let mut meta = Vec::new();
+        let mut member = |key: &str, value: &dyn Fn(&mut Vec<u8>)| {
+            if !meta.is_empty() {
+                meta.push(b',');
+            }
+            encode::string(&mut meta, key);
+            meta.push(b':');
+            value(&mut meta);
+        };
+        member(VERSION, &|out| encode::string(out, version));
+        if let Some(info) = &config.client_info {
+            member(INFO, &|out| encode::raw(out, info.as_json().get()));
+        }
+        member(CAPABILITIES, &|out| encode::raw(out, config.capabilities.as_json().get()));
+        encode::strip_line_breaks(&mut meta, 0);
+        Self { meta, info: config.client_info.is_some() }
+    }
+
+    /// About what a request takes besides its method and params, in bytes.
+    pub(super) fn overhead(&self) -> usize {
+        self.meta.len() + 128
+    }
+
+    /// A request. The caller's `_meta` members stay but for the keys that are the core's (META-06).
+    pub(super) fn request(&self, out: &mut Vec<u8>, id: u64, method: &str, params: Option<Json<'_>>, token: &Token) {
+        let params = params.map_or("{}", Json::get);
+        out.reserve(params.len() + method.len() + self.overhead());
+        encode::raw(out, r#"{"jsonrpc":"2.0","id":"#);
+        encode::uint(out, id);
+        encode::raw(out, r#","method":"#);
+        encode::string(out, method);
+        encode::raw(out, r#","params":{"_meta":{"#);
+        out.extend_from_slice(&self.meta);
+        match token {
+            Token::None => {}
+            Token::Minted => {
+                encode::raw(out, r#","progressToken":"#);
+                encode::uint(out, id);
+            }
+            Token::Own(own) => {
+                encode::raw(out, r#","progressToken":"#);
+                encode::raw(out, own.as_id().token());
+            }
+        }
+        if peek::may_contain(params, b"\"_meta\"") {
+            self.merge(out, params);
+        } else {
+            out.push(b'}');
+            let rest = params.get(1..).unwrap_or("}").trim_start_matches([' ', '\t', '\n', '\r']);
+            if !rest.starts_with('}') {
+                out.push(b',');
+            }
+            encode::raw(out, rest);
+        }
+        out.push(b'}');
+    }
+
+    /// Ends `_meta` and the params where the caller's params may have a `_meta` of their own.
+    fn merge(&self, out: &mut Vec<u8>, params: &str) {
+        let is_meta = |key: &str| peek::key_is(key, "_meta");
+        for (_, meta) in Members::of(params).filter(|(key, _)| is_meta(key)) {
+            for (key, value) in Members::of(meta).filter(|(key, _)| !self.owns(key)) {
+                write_member(out, key, value);
+            }
+        }
+        out.push(b'}');
+        for (key, value) in Members::of(params).filter(|(key, _)| !is_meta(key)) {
+            write_member(out, key, value);
+        }
+        out.push(b'}');
+    }
+
+    /// Whether a key of `_meta` is the core's.
+    fn owns(&self, key: &str) -> bool {
+        let owned = [VERSION, CAPABILITIES, "progressToken"];
+        owned.iter().any(|name| peek::key_is(key, name)) || (self.info && peek::key_is(key, INFO))
+    }
+}
+
+fn write_member(out: &mut Vec<u8>, key: &str, value: &str) {
+    out.extend_from_slice(b",\"");
+    encode::raw(out, key);
+    out.extend_from_slice(b"\":");
+    encode::raw(out, value);
+}
+
+/// A notification of the caller's. A modern one needs no metadata.
+pub(super) fn notification(out: &mut Vec<u8>, method: &str, params: Option<Json<'_>>) {
+    encode::raw(out, r#"{"jsonrpc":"2.0","method":"#);
+    encode::string(out, method);
+    if let Some(params) = params {
+        encode::raw(out, r#","params":"#);
+        encode::raw(out, params.get());
+    }
+    out.push(b'}');
+}
+
+/// W-01: the request with this id is given up (CAN-01). The reason is cut at 1 KiB.
+pub(super) fn cancellation(out: &mut Vec<u8>, id: u64, reason: Option<&str>) {
+    encode::raw(out, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"#);
+    encode::uint(out, id);
+    if let Some(reason) = reason {
+        encode::raw(out, r#","reason":"#);
+        encode::string(out, cut(reason));
+    }
+    encode::raw(out, "}}");
+}
+
+/// At most [`REASON_LIMIT`] bytes, cut between characters.
+fn cut(reason: &str) -> &str {
+    let mut end = reason.len().min(REASON_LIMIT);
+    while !reason.is_char_boundary(end) {
+        end -= 1;
+    }
+    reason.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::JsonBuf;
+
+    fn config() -> Config {
+        Config::new("c", "1")
+    }
+
+    fn request(config: &Config, params: Option<&str>, token: &Token) -> String {
+        let mut out = Vec::new();
+        let params = params.map(|p| Json::parse(p).expect("JSON"));
+        Envelope::new(config, "2026-07-28").request(&mut out, 7, "m", params, token);
+        let text = String::from_utf8(out).expect("UTF-8");
+        let _: serde_json::Value = serde_json::from_str(&text).expect("a frame is JSON");
+        text
+    }
+
+    const META: &str = concat!(
+        r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+        r#""io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"#,
+        r#""io.modelcontextprotocol/clientCapabilities":{}"#
+    );
+
+    // MSG-02, META-01: every request says its JSON-RPC version, its protocol version, who asks and what it can do.
+    #[test]
+    fn a_request_carries_its_metadata() {
+        let wanted = |rest: &str| {
+            alloc::format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"_meta":{{{META}}}{rest}}}}}"#)
+        };
+        assert_eq!(request(&config(), None, &Token::None), wanted(""));
+        assert_eq!(request(&config(), Some("{}"), &Token::None), wanted(""));
+        assert_eq!(request(&config(), Some("{ }"), &Token::None), wanted(""));
+        assert_eq!(request(&config(), Some(r#"{"a":1,"b":[2]}"#), &Token::None), wanted(r#","a":1,"b":[2]"#));
+        assert_eq!(request(&config(), Some(r#"{"a":"\u0041"}"#), &Token::None), wanted(r#","a":"\u0041""#));
+    }
+
+    // META-01: the name can be switched off, version and capabilities cannot.
+    #[test]
+    fn the_name_can_be_switched_off() {
+        let mut config = config();
+        config.client_info = None;
+        config.capabilities = JsonBuf::from(Json::parse(r#"{"elicitation":{}}"#).expect("JSON"));
+        let text = request(&config, None, &Token::None);
+        assert!(!text.contains("clientInfo"));
+        assert!(text.contains(r#""io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}"#));
+    }
+
+    // META-06: the caller's metadata stays, trace keys too; the core's keys win, however they are spelt.
+    #[test]
+    fn metadata_of_the_caller_is_kept_and_the_core_wins() {
+        let params = r#"{"a":1,"_meta":{"traceparent":"00-1","io.modelcontextprotocol/protocolVersion":"1","x":{"y":2},"io.modelcontextprotocol\/clientCapabilities":{"z":1},"progressToken":9},"b":2}"#;
+        assert_eq!(
+            request(&config(), Some(params), &Token::Minted),
+            alloc::format!(
+                r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"_meta":{{{META},"progressToken":7,"traceparent":"00-1","x":{{"y":2}}}},"a":1,"b":2}}}}"#
+            )
+        );
+        let hidden = request(&config(), Some(r#"{"\u005fmeta":{"x":1},"a":{"_meta":2}}"#), &Token::None);
+        assert_eq!(
+            hidden,
+            alloc::format!(
+                r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"_meta":{{{META},"x":1}},"a":{{"_meta":2}}}}}}"#
+            )
+        );
+    }
+
+    // PRG-01: a token is an integer or a string, and a token that the caller put into its metadata is one too.
+    #[test]
+    fn tokens_leave_as_they_were_given() {
+        let own = Token::Own(IdBuf::from(Id::parse("\"p-9\"").expect("a string")));
+        assert!(request(&config(), None, &own).contains(r#""progressToken":"p-9"}"#));
+        assert!(request(&config(), None, &Token::Minted).contains(r#""progressToken":7}"#));
+        let token = token_in(Some(Json::parse(r#"{"_meta":{"progressToken":"t"}}"#).expect("JSON")));
+        assert_eq!(token.expect("a token").as_id().token(), "\"t\"");
+        assert!(token_in(Some(Json::parse(r#"{"progressToken":"t"}"#).expect("JSON"))).is_none());
+    }
+
+    // CAN-01, W-01: the exact text; a reason is cut at 1 KiB, between characters.
+    #[test]
+    fn a_cancellation_is_exact() {
+        let text = |reason: Option<&str>| {
+            let mut out = Vec::new();
+            cancellation(&mut out, 7, reason);
+            String::from_utf8(out).expect("UTF-8")
+        };
+        assert_eq!(
+            text(Some("timeout")),
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"timeout"}}"#
+        );
+        assert_eq!(text(None), r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#);
+        let long = "é".repeat(1000);
+        assert!(text(Some(&long[..])).contains(&alloc::format!("\"{}\"", "é".repeat(512))));
+        assert!(text(Some(&alloc::format!("a{long}"))).contains(&alloc::format!("\"a{}\"", "é".repeat(511))));
+    }
+}

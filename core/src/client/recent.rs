@@ -1,0 +1,152 @@
+//! Owns the memory of ids that have ended: a record of fixed size that tells a late answer from a second one and from an
+//! unknown one. It must not know entries or handles; what is in flight is the table's.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::{DropReason, Instant};
+
+/// Ids that are remembered (LIM-05).
+const REMEMBERED: usize = 1024;
+/// Given-up requests that an error without an id may belong to, and for how long (UNR-06). Such an error is about a line that the server could
+/// not read, so it comes as soon as the server reads it; a busy server reads late, but hardly later than a request's default time.
+const GIVEN_UP: usize = 64;
+const A_MOMENT: Duration = Duration::from_secs(60);
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// By its response.
+    Answered,
+    /// Without one: cancelled, timed out, unreadable, closed.
+    GivenUp,
+    /// A listen by its result: a cancellation by the server belongs to it (SUB-08).
+    ListenResult,
+}
+
+/// The last ids that ended. Ids are minted in order, so each has its place by its number.
+#[derive(Debug, Default)]
+pub(super) struct Recent {
+    ring: Vec<(u64, Option<Ending>)>,
+    given_up: VecDeque<(u64, Instant)>,
+}
+
+impl Recent {
+    fn place(id: u64) -> usize {
+        // The remainder is below the size of the ring.
+        usize::try_from(id % REMEMBERED as u64).unwrap_or(0)
+    }
+
+    pub(super) fn record(&mut self, id: u64, ending: Ending) {
+        if self.ring.is_empty() {
+            self.ring = alloc::vec![(0, None); REMEMBERED];
+        }
+        if let Some(place) = self.ring.get_mut(Self::place(id)) {
+            *place = (id, Some(ending));
+        }
+    }
+
+    /// Remembers that an error without an id may belong to this given-up request, for a moment.
+    pub(super) fn record_candidate(&mut self, id: u64, now: Instant) {
+        if self.given_up.len() == GIVEN_UP {
+            self.given_up.pop_front();
+        }
+        self.given_up.push_back((id, now));
+    }
+
+    /// How many given-up requests an error without an id may belong to now.
+    pub(super) fn candidates(&mut self, now: Instant) -> usize {
+        while self.given_up.front().is_some_and(|&(_, at)| now.saturating_since(at) > A_MOMENT) {
+            self.given_up.pop_front();
+        }
+        self.given_up.len()
+    }
+
+    /// The one candidate has had its error.
+    pub(super) fn spend_candidate(&mut self) {
+        self.given_up.clear();
+    }
+
+    /// Why a response with an id that is not in flight is dropped (RTE-03, CAN-05).
+    pub(super) fn judge_response(&mut self, id: u64) -> DropReason {
+        match self.ending(id) {
+            None => DropReason::UnknownId,
+            Some(Ending::Answered | Ending::ListenResult) => DropReason::DuplicateResponse,
+            Some(Ending::GivenUp) => {
+                self.given_up.retain(|&(given_up, _)| given_up != id);
+                DropReason::LateResponse
+            }
+        }
+    }
+
+    /// Whether a cancellation by the server is the second frame of a listen's end (SUB-08); once for each.
+    pub(super) fn take_listen_result(&mut self, id: u64) -> bool {
+        let ended = self.ending(id) == Some(Ending::ListenResult);
+        if ended {
+            self.record(id, Ending::Answered);
+        }
+        ended
+    }
+
+    fn ending(&self, id: u64) -> Option<Ending> {
+        let &(recorded, ending) = self.ring.get(Self::place(id))?;
+        ending.filter(|_| recorded == id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // RTE-03, CAN-05: a second answer, a late one and one that nobody asked for are told apart.
+    #[test]
+    fn answers_to_ended_ids_are_told_apart() {
+        let mut recent = Recent::default();
+        assert_eq!(recent.judge_response(1), DropReason::UnknownId);
+        recent.record(1, Ending::Answered);
+        recent.record(2, Ending::GivenUp);
+        assert_eq!(recent.judge_response(1), DropReason::DuplicateResponse);
+        assert_eq!(recent.judge_response(2), DropReason::LateResponse);
+        assert_eq!(recent.judge_response(1025), DropReason::UnknownId);
+        assert_eq!(recent.judge_response(0), DropReason::UnknownId);
+    }
+
+    // LIM-05: the record has a fixed size; the oldest ids are forgotten.
+    #[test]
+    fn the_record_has_a_fixed_size() {
+        let mut recent = Recent::default();
+        for id in 1..=10_000 {
+            recent.record(id, Ending::GivenUp);
+            recent.record_candidate(id, Instant::EPOCH);
+        }
+        assert_eq!((recent.ring.len(), recent.given_up.len()), (REMEMBERED, GIVEN_UP));
+        assert_eq!(recent.judge_response(1), DropReason::UnknownId);
+        assert_eq!(recent.judge_response(10_000), DropReason::LateResponse);
+    }
+
+    // UNR-06: a request given up counts for a moment, and no longer once its late answer is there.
+    #[test]
+    fn a_given_up_request_is_a_candidate_for_a_moment() {
+        let at = |s| Instant::from_epoch(Duration::from_secs(s));
+        let mut recent = Recent::default();
+        for id in [1, 2] {
+            recent.record(id, Ending::GivenUp);
+            recent.record_candidate(id, at(id));
+        }
+        assert_eq!(recent.candidates(at(61)), 2);
+        assert_eq!(recent.candidates(at(62)), 1);
+        recent.judge_response(2);
+        assert_eq!(recent.candidates(at(62)), 0);
+    }
+
+    // SUB-08: the cancellation after a listen's result is expected once.
+    #[test]
+    fn the_second_frame_of_a_listens_end_is_expected_once() {
+        let mut recent = Recent::default();
+        recent.record(3, Ending::ListenResult);
+        assert!(!recent.take_listen_result(4));
+        assert!(recent.take_listen_result(3));
+        assert!(!recent.take_listen_result(3));
+    }
+}
