@@ -1,11 +1,14 @@
 //! Owns JSON text that passes through the core without being parsed: borrowed (`Json`) and owned (`JsonBuf`).
 //! It must not know JSON-RPC.
 
+use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+
+use crate::walker::{Levels, Walker};
 
 /// One JSON value as text, borrowed. Payloads cross the core in this form, byte for byte.
 ///
@@ -52,6 +55,43 @@ impl<'a> Json<'a> {
     #[must_use]
     pub fn is_object(self) -> bool {
         self.0.starts_with('{')
+    }
+
+    /// The members of an object, in their order: names unescaped, values as text. Nothing for another value. A name that is no
+    /// Unicode text (a lone surrogate) is passed over.
+    ///
+    /// ```
+    /// use mcp_wire::Json;
+    ///
+    /// let json = Json::parse(r#"{"a":[1, 2],"\u0062":{}}"#)?;
+    /// let members: Vec<_> = json.members().map(|(name, value)| (name.into_owned(), value.get())).collect();
+    /// assert_eq!(members, [("a".to_owned(), "[1, 2]"), ("b".to_owned(), "{}")]);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn members(self) -> impl Iterator<Item = (Cow<'a, str>, Json<'a>)> {
+        let mut walker = Walker::<false> { bytes: self.0.as_bytes(), at: 0 };
+        let open = walker.expect(b'{').is_ok();
+        core::iter::from_fn(move || {
+            loop {
+                if !open {
+                    return None;
+                }
+                let key = walker.key().ok()?;
+                walker.white_space();
+                let start = walker.at;
+                walker.value(&mut Levels::default()).ok()?;
+                let value = Json(self.0.get(start..walker.at)?);
+                // A comma, or the end: then the next key is not found.
+                let _ = walker.expect(b',');
+                let name = self.0.get(key.start + 1..key.end - 1)?;
+                if !key.escaped {
+                    return Some((Cow::Borrowed(name), value));
+                }
+                if let Ok(name) = serde_json::from_str::<String>(self.0.get(key.start..key.end)?) {
+                    return Some((Cow::Owned(name), value));
+                }
+            }
+        })
     }
 
     /// Reads the value into a type of the caller's.

@@ -100,10 +100,13 @@ mod json;
 pub mod lifecycle;
 mod message;
 mod recv_buffer;
+mod salvage;
+mod scanner;
 mod send_buffer;
 pub mod server;
 mod supervisor;
 mod time;
+mod walker;
 
 pub use error::{Cause, ConfigError, ConnectionError, Delivery, DropReason, SendError, UnreadableReason};
 pub use filter::Filter;
