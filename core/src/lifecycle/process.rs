@@ -338,7 +338,7 @@ impl Process {
         self.killed = true;
         match self.state {
             State::Running | State::Closing { rung: Rung::Stdin | Rung::Terminate, .. } if self.stream => {
-                self.end_life()
+                self.end_life();
             }
             State::Running | State::Closing { rung: Rung::Stdin | Rung::Terminate, .. } => self.climb(Rung::Kill),
             State::Draining { .. } => {
@@ -408,7 +408,7 @@ impl Process {
     /// Time has passed. Early or twice does no harm: each rung of the ladder has its whole grace, counted from its step.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.tick(now);
-        if !self.poll_timeout().is_some_and(|due| due <= self.now) {
+        if self.poll_timeout().is_none_or(|due| due > self.now) {
             return;
         }
         match self.state {
@@ -441,8 +441,8 @@ impl Process {
         }
     }
 
-    /// Whether the byte stream of the current life counts no more, and then whether another life will follow. Stays
-    /// `None` for a failed start until its notice, which comes before the requests that it ends.
+    /// Whether the byte stream of the current life counts no more, and then whether another life will follow. `None` for
+    /// a failed start: its notice says so, and comes before the requests that it ends.
     pub(crate) fn stream_over(&self) -> Option<bool> {
         let fate = self.fate();
         let over = match self.state {
@@ -453,7 +453,7 @@ impl Process {
             State::Stopped | State::Reaping | State::Waiting { .. } | State::Closed => true,
         };
         match fate {
-            Some(Fate::StartFailed) if !self.failed => None,
+            Some(Fate::StartFailed) => None,
             fate => over.then_some(matches!(fate, Some(Fate::Restart | Fate::Idle))),
         }
     }

@@ -1,0 +1,86 @@
+//! Client, server and lifecycle in one simulated world, with every fault that a pipe and a process can have.
+//!
+//! `cargo test --test simulated_world` runs a fixed set of seeds. `MCP_WIRE_SEED=n` replays one with its whole history printed (add
+//! `-- --nocapture`), `MCP_WIRE_SEEDS=a..b` runs a range, `MCP_WIRE_MINUTES=n` runs new seeds for that long. A seed that fails prints itself.
+
+#[path = "support/world/mod.rs"]
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+use world::{Summary, Trace, World};
+
+/// The seeds of a normal run: a few seconds in a debug build.
+const SEEDS: core::ops::Range<u64> = 0..600;
+
+fn run(seed: u64, aloud: bool) -> Summary {
+    let trace = Trace::new(aloud);
+    let history = catch_unwind(AssertUnwindSafe(|| World::new(seed, &trace).run()));
+    match history {
+        Ok(summary) => {
+            if aloud {
+                println!("seed {seed}: {summary:?}");
+            }
+            summary
+        }
+        Err(panic) => {
+            trace.print();
+            println!("the simulated world failed: replay with MCP_WIRE_SEED={seed}");
+            resume_unwind(panic);
+        }
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn add(all: &mut Summary, one: Summary) {
+    all.acts += one.acts;
+    all.ended += one.ended;
+    all.results += one.results;
+    all.lives += one.lives;
+    all.restarts += one.restarts;
+}
+
+/// RST-02, RST-06, SHD-02, CAN-02, LIM-04 and the one invariant above all: every request ends exactly once.
+#[test]
+fn every_request_ends_once_whatever_happens() {
+    let number = |text: &str| text.trim().parse::<u64>().expect("a number");
+    if let Some(seed) = variable("MCP_WIRE_SEED") {
+        run(number(&seed), true);
+        return;
+    }
+    let (range, minutes) = if let Some(range) = variable("MCP_WIRE_SEEDS") {
+        let (from, to) = range.split_once("..").expect("a range a..b");
+        (number(from)..number(to), None)
+    } else if let Some(minutes) = variable("MCP_WIRE_MINUTES") {
+        let from = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs();
+        (from << 20..u64::MAX, Some(Duration::from_secs(60 * number(&minutes))))
+    } else {
+        (SEEDS, None)
+    };
+    let start = Instant::now();
+    let (mut all, mut seeds) = (Summary::default(), 0_u64);
+    for seed in range {
+        if minutes.is_some_and(|limit| start.elapsed() >= limit) {
+            break;
+        }
+        add(&mut all, run(seed, false));
+        seeds += 1;
+    }
+    println!("{seeds} seeds: {all:?}");
+    if seeds >= 500 {
+        // A world in which nothing happens proves nothing.
+        assert!(all.results > seeds && all.restarts > seeds / 10 && all.ended > 5 * seeds, "{all:?}");
+    }
+}
+
+/// The same seed is the same history, always: the core has no clock and no chance of its own (TMO-05).
+#[test]
+fn one_seed_is_one_history() {
+    for seed in [3, 17, 99] {
+        assert_eq!(format!("{:?}", run(seed, false)), format!("{:?}", run(seed, false)));
+    }
+}

@@ -1,0 +1,163 @@
+//! Owns what must hold of what the client tells: every request ends exactly once, with the truth about its delivery; signals come in
+//! order; nothing follows the end. It must not know how the client is driven.
+
+use std::collections::BTreeMap;
+
+use mcp_wire::client::{Event, Handle, ListenEnd, Signal};
+use mcp_wire::lifecycle::Notice;
+use mcp_wire::{Delivery, SupervisorSignal};
+
+use super::wire::{Reach, Wire};
+
+#[derive(Debug)]
+pub(crate) struct Tracked {
+    pub(crate) marker: u64,
+    pub(crate) listen: bool,
+    _idempotent: bool,
+    acknowledged: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct ClientOracle {
+    pub(crate) open: BTreeMap<Handle, Tracked>,
+    pub(crate) ended: u64,
+    pub(crate) results: u64,
+    pub(crate) restarts: u32,
+    /// Lives that were started.
+    pub(crate) lives: u32,
+    running: bool,
+    pub(crate) established: bool,
+    pub(crate) closed: bool,
+    start_failed: bool,
+}
+
+impl ClientOracle {
+    pub(crate) fn opened(&mut self, handle: Handle, marker: u64, listen: bool, idempotent: bool) {
+        let old = self.open.insert(handle, Tracked { marker, listen, _idempotent: idempotent, acknowledged: false });
+        assert!(old.is_none(), "a handle that names two requests");
+    }
+
+    fn end(&mut self, handle: Handle, what: &str) -> Tracked {
+        self.ended += 1;
+        self.open.remove(&handle).unwrap_or_else(|| panic!("{what}: {handle:?} is not open: it ends twice"))
+    }
+
+    fn get(&mut self, handle: Handle, what: &str) -> &mut Tracked {
+        self.open.get_mut(&handle).unwrap_or_else(|| panic!("{what}: {handle:?} is not open"))
+    }
+
+    pub(crate) fn event(&mut self, event: &Event<'_>) {
+        assert!(!self.closed, "{event:?} after the end");
+        match event {
+            Event::Result { request, result, .. } => {
+                let tracked = self.end(*request, "result");
+                self.results += 1;
+                assert!(!tracked.listen, "a listen ends by its own word");
+                let result = result.get();
+                assert!(
+                    result.contains(&format!("\"n\":{},", tracked.marker)) || result.contains("forged"),
+                    "RTE-03: request {} got another's result: {result}",
+                    tracked.marker
+                );
+            }
+            Event::Error { request, .. } => {
+                let tracked = self.end(*request, "error");
+                assert!(!tracked.acknowledged, "an error response after the acknowledgment of a listen");
+            }
+            Event::RequestNotification { request, .. } => {
+                assert!(!self.get(*request, "progress").listen);
+            }
+            Event::Acknowledged { listen, .. } => {
+                let tracked = self.get(*listen, "acknowledgment");
+                assert!(tracked.listen);
+                tracked.acknowledged = true;
+            }
+            Event::ListenNotification { listen, .. } => {
+                assert!(self.get(*listen, "a listen's notification").acknowledged, "SUB-01");
+            }
+            Event::ListenEnded { listen, .. } => {
+                assert!(self.end(*listen, "end of a listen").listen);
+            }
+            Event::Notification { .. } | Event::Dropped(_) | Event::Handled => {}
+            _ => unreachable!("a new event"),
+        }
+    }
+
+    pub(crate) fn signal(&mut self, signal: &SupervisorSignal, wires: &[Wire]) {
+        assert!(!self.closed, "{signal:?} after the last signal");
+        match signal {
+            SupervisorSignal::Connection(signal) => self.connection(signal, wires),
+            SupervisorSignal::Process(notice) => match notice {
+                Notice::Started { restarts } => {
+                    assert!(!self.running && !self.start_failed);
+                    assert_eq!(*restarts, self.restarts);
+                    (self.running, self.established) = (true, false);
+                    self.lives += 1;
+                }
+                Notice::StartFailed(_) => {
+                    assert!(!core::mem::replace(&mut self.start_failed, true), "two failed starts");
+                }
+                Notice::Restarting { restarts, .. } => {
+                    self.restarts += 1;
+                    assert_eq!(*restarts, self.restarts);
+                    self.running = false;
+                    self.only_survivors("a restart");
+                }
+                Notice::IdleStopped { .. } => {
+                    self.running = false;
+                }
+                Notice::Closed(outcome) => {
+                    assert_eq!(outcome.restarts, self.restarts, "RST-05");
+                    assert!(self.open.is_empty(), "Closed comes before the end of {:?}", self.open);
+                    self.closed = true;
+                }
+                _ => unreachable!("a new notice"),
+            },
+            _ => unreachable!("a new signal"),
+        }
+    }
+
+    /// RST-02, SUB-10: what a new life finds are listens, idempotent requests and requests that were never begun; the last
+    /// cannot be told from here, so their delivery is checked when they end.
+    fn only_survivors(&mut self, _when: &str) {
+        for tracked in self.open.values_mut() {
+            tracked.acknowledged = false;
+        }
+    }
+
+    fn connection(&mut self, signal: &Signal, wires: &[Wire]) {
+        match signal {
+            Signal::Established { .. } => {
+                assert!(self.running, "Started comes first");
+                assert!(!core::mem::replace(&mut self.established, true), "established twice in one life");
+            }
+            Signal::Failed(_) => {}
+            Signal::Ended { request, cause, delivery, .. } => {
+                let tracked = self.end(*request, "signal");
+                let reach = wires.iter().map(|wire| wire.reach(tracked.marker)).max().unwrap_or(Reach::Nothing);
+                let right = match delivery {
+                    Delivery::NotSent => reach == Reach::Nothing,
+                    Delivery::PartlySent => reach == Reach::Partly,
+                    Delivery::Sent => reach == Reach::Whole,
+                    // The server has said something of it, or of an id that it guessed.
+                    Delivery::Started => true,
+                    _ => unreachable!("a new delivery"),
+                };
+                assert!(right, "request {} ended ({cause:?}) as {delivery:?} and reached {reach:?}", tracked.marker);
+            }
+            Signal::ListenEnded { listen, how } => {
+                assert!(self.end(*listen, "signal").listen);
+                // `Server`: it was open in an earlier life, and this server does not acknowledge it.
+                assert_ne!(*how, ListenEnd::Graceful, "that has a frame");
+            }
+            Signal::Resubscribed { listen } => {
+                assert!(self.restarts > 0 || self.lives > 1, "SUB-10: nothing was restarted");
+                let tracked = self.get(*listen, "resubscribed");
+                assert!(tracked.listen);
+                tracked.acknowledged = true;
+            }
+            Signal::Writable => {}
+            _ => unreachable!("a new signal"),
+        }
+    }
+}

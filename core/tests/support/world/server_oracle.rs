@@ -1,0 +1,91 @@
+//! Owns what must hold of an honest server's output: whole lines of valid JSON, responses to open requests only, once each, none
+//! after a cancellation. It must not know how it is carried.
+
+use std::collections::BTreeMap;
+
+use mcp_wire::server::Ticket;
+use serde_json::Value;
+
+use super::random::Random;
+
+/// Lines kept for duplicates.
+const KEPT: usize = 8;
+
+#[derive(Debug, Default)]
+pub(crate) struct ServerOracle {
+    line: Vec<u8>,
+    lines: Vec<Vec<u8>>,
+    /// By the id token: the ticket of each request that was handed to the world.
+    ids: BTreeMap<String, Ticket>,
+    answered: BTreeMap<String, u32>,
+    cancelled: Vec<Ticket>,
+}
+
+impl ServerOracle {
+    pub(crate) fn request(&mut self, id: &str, ticket: Ticket) {
+        let old = self.ids.insert(id.to_string(), ticket);
+        assert!(old.is_none(), "MSG-06: the client used the id {id} twice");
+    }
+
+    pub(crate) fn cancelled(&mut self, ticket: Ticket) {
+        self.cancelled.push(ticket);
+    }
+
+    pub(crate) fn wrote(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                let line = core::mem::take(&mut self.line);
+                self.check(&line);
+                if self.lines.len() == KEPT {
+                    self.lines.remove(0);
+                }
+                self.lines.push(line);
+            }
+        }
+    }
+
+    fn check(&mut self, line: &[u8]) {
+        let shown = String::from_utf8_lossy(line);
+        let value: Value = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{error}: {shown}"));
+        assert_eq!(value["jsonrpc"], "2.0", "MSG-02: {shown}");
+        if value.get("method").is_some() {
+            assert!(value.get("id").is_none(), "RTE-02: the server sent a request: {shown}");
+            return;
+        }
+        assert!(value.get("result").is_some() != value.get("error").is_some(), "MSG-09: {shown}");
+        let id = value["id"].to_string();
+        assert_ne!(id, "null", "an honest client wrote nothing that could not be read: {shown}");
+        let count = self.answered.entry(id.clone()).or_default();
+        *count += 1;
+        assert_eq!(*count, 1, "two answers to {id}: {shown}");
+        if let Some(ticket) = self.ids.get(&id) {
+            assert!(!self.cancelled.contains(ticket) || value.get("error").is_some(), "CAN-06: {shown}");
+        }
+    }
+
+    /// Serving has ended by itself: every byte was accepted.
+    pub(crate) fn ended(&self) {
+        assert!(self.line.is_empty(), "the server ended in the middle of a line");
+        for (id, ticket) in &self.ids {
+            assert!(
+                self.answered.contains_key(id) || self.cancelled.contains(ticket),
+                "the request {id} was neither answered nor cancelled"
+            );
+        }
+    }
+
+    pub(crate) fn at_line_start(&self) -> bool {
+        self.line.is_empty()
+    }
+
+    pub(crate) fn lines(&self) -> &[Vec<u8>] {
+        &self.lines
+    }
+
+    /// An id that the client uses now, has used or will use.
+    pub(crate) fn recent_id(&self, random: &mut Random) -> u64 {
+        let last: u64 = self.ids.keys().filter_map(|id| id.parse().ok()).max().unwrap_or(1);
+        (last + 2).saturating_sub(random.below(6)).max(1)
+    }
+}
