@@ -50,9 +50,8 @@ impl Connection {
     }
 
     fn on_acknowledged<'b>(&mut self, slot: u32, id: Option<Id<'b>>, params: Option<Json<'b>>) -> Event<'b> {
-        let notifications = params.and_then(|params| peek::member(params.get(), "notifications"));
-        let notifications = notifications.map(Json::trusted).filter(|json| json.is_object());
-        let Some(notifications) = notifications else {
+        let notifications = params.and_then(|params| peek::member(params, "notifications"));
+        let Some(notifications) = notifications.filter(|json| json.is_object()) else {
             return dropped(DropReason::Unreadable(UnreadableReason::InvalidMessage), id, None);
         };
         let Ok(granted) = notifications.deserialize::<Filter>() else {
@@ -82,7 +81,7 @@ impl Connection {
 
     /// A cancellation by the server counts for a listen only (CAN-10, SUB-08).
     pub(super) fn on_cancelled<'b>(&mut self, params: Option<Json<'b>>) -> Event<'b> {
-        let id = params.and_then(|params| peek::member(params.get(), "requestId")).and_then(Id::parse);
+        let id = params.and_then(|params| peek::member(params, "requestId")).map(Json::get).and_then(Id::parse);
         let slot = id.and_then(|id| self.table.find(id));
         if let Some(slot) = slot.filter(|&slot| self.table.entry(slot).is_some_and(|entry| entry.listen.is_some())) {
             let listen = self.table.handle_of(slot);

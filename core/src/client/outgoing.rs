@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::Config;
-use super::peek::{self, Members};
+use super::peek;
 use crate::config::REASON_LIMIT;
 use crate::{Id, IdBuf, Json, SendError, encode};
 
@@ -68,11 +68,11 @@ impl Payload {
 /// The caller's own progress token among the `_meta` members of its params, if there is one. It is taken over as if it had
 /// been given as an option, so that its uniqueness is checked and its progress finds the way back (PRG-01).
 pub(super) fn token_in(params: Option<Json<'_>>) -> Option<IdBuf> {
-    let params = params?.get();
+    let params = params?;
     if !peek::may_contain(params, b"progressToken") {
         return None;
     }
-    Id::parse(peek::member(peek::member(params, "_meta")?, "progressToken")?).map(IdBuf::from)
+    Id::parse(peek::member(peek::member(params, "_meta")?, "progressToken")?.get()).map(IdBuf::from)
 }
 
 /// Writes frames for one protocol version.
@@ -111,8 +111,8 @@ impl Envelope {
 
     /// A request. The caller's `_meta` members stay but for the keys that are the core's (META-06).
     pub(super) fn request(&self, out: &mut Vec<u8>, id: u64, method: &str, params: Option<Json<'_>>, token: &Token) {
-        let params = params.map_or("{}", Json::get);
-        out.reserve(params.len() + method.len() + self.overhead());
+        let params = params.unwrap_or(Json::EMPTY);
+        out.reserve(params.get().len() + method.len() + self.overhead());
         encode::raw(out, r#"{"jsonrpc":"2.0","id":"#);
         encode::uint(out, id);
         encode::raw(out, r#","method":"#);
@@ -134,7 +134,7 @@ impl Envelope {
             self.merge(out, params);
         } else {
             out.push(b'}');
-            let rest = params.get(1..).unwrap_or("}").trim_start_matches([' ', '\t', '\n', '\r']);
+            let rest = params.get().get(1..).unwrap_or("}").trim_start_matches([' ', '\t', '\n', '\r']);
             if !rest.starts_with('}') {
                 out.push(b',');
             }
@@ -144,32 +144,30 @@ impl Envelope {
     }
 
     /// Ends `_meta` and the params where the caller's params may have a `_meta` of their own.
-    fn merge(&self, out: &mut Vec<u8>, params: &str) {
-        let is_meta = |key: &str| peek::key_is(key, "_meta");
-        for (_, meta) in Members::of(params).filter(|(key, _)| is_meta(key)) {
-            for (key, value) in Members::of(meta).filter(|(key, _)| !self.owns(key)) {
-                write_member(out, key, value);
+    fn merge(&self, out: &mut Vec<u8>, params: Json<'_>) {
+        for (_, meta) in params.members().filter(|(key, _)| key == "_meta") {
+            for (key, value) in meta.members().filter(|(key, _)| !self.owns(key)) {
+                write_member(out, &key, value);
             }
         }
         out.push(b'}');
-        for (key, value) in Members::of(params).filter(|(key, _)| !is_meta(key)) {
-            write_member(out, key, value);
+        for (key, value) in params.members().filter(|(key, _)| key != "_meta") {
+            write_member(out, &key, value);
         }
         out.push(b'}');
     }
 
     /// Whether a key of `_meta` is the core's.
     fn owns(&self, key: &str) -> bool {
-        let owned = [VERSION, CAPABILITIES, "progressToken"];
-        owned.iter().any(|name| peek::key_is(key, name)) || (self.info && peek::key_is(key, INFO))
+        [VERSION, CAPABILITIES, "progressToken"].contains(&key) || (self.info && key == INFO)
     }
 }
 
-fn write_member(out: &mut Vec<u8>, key: &str, value: &str) {
-    out.extend_from_slice(b",\"");
-    encode::raw(out, key);
-    out.extend_from_slice(b"\":");
-    encode::raw(out, value);
+fn write_member(out: &mut Vec<u8>, key: &str, value: Json<'_>) {
+    out.push(b',');
+    encode::string(out, key);
+    out.push(b':');
+    encode::raw(out, value.get());
 }
 
 /// A notification of the caller's. A modern one needs no metadata.

@@ -3,7 +3,7 @@
 
 use alloc::string::String;
 
-use memchr::{memchr2, memmem};
+use memchr::memmem;
 
 use super::ResultKind;
 use crate::{Id, Json};
@@ -11,127 +11,28 @@ use crate::{Id, Json};
 /// The key in `_meta` that names the subscription of a notification (RTE-04).
 pub(super) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The top-level members of an object in their order: the key as it stands between its quotes, and the value.
-/// Of anything but an object there are none.
-#[derive(Debug, Clone)]
-pub(super) struct Members<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Members<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
-        let at = if text.starts_with('{') { 1 } else { text.len() };
-        Self { text, at }
-    }
-
-    fn skip_space(&mut self) -> Option<u8> {
-        let bytes = self.text.as_bytes();
-        while let Some(&byte) = bytes.get(self.at) {
-            if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b':') {
-                return Some(byte);
-            }
-            self.at += 1;
-        }
-        None
-    }
-
-    /// Moves behind the string that starts here; gives what is between its quotes.
-    fn string(&mut self) -> Option<&'a str> {
-        let start = self.at + 1;
-        self.at = skip_string(self.text.as_bytes(), self.at)?;
-        self.text.get(start..self.at - 1)
-    }
-}
-
-/// The position behind the string that starts at `at`.
-fn skip_string(bytes: &[u8], at: usize) -> Option<usize> {
-    let mut at = at + 1;
-    loop {
-        at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        if bytes.get(at) == Some(&b'"') {
-            return Some(at + 1);
-        }
-        at += 2;
-    }
-}
-
-/// The position behind the value that starts at `at`.
-fn skip_value(bytes: &[u8], mut at: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    loop {
-        match *bytes.get(at)? {
-            b'"' => at = skip_string(bytes, at)?,
-            b'{' | b'[' => {
-                depth += 1;
-                at += 1;
-            }
-            b'}' | b']' => {
-                depth = depth.checked_sub(1)?;
-                at += 1;
-            }
-            _ if depth > 0 => {
-                at += 1;
-                continue;
-            }
-            _ => {
-                let rest = bytes.get(at..)?;
-                let end = rest.iter().position(|b| matches!(b, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'));
-                return Some(at + end.unwrap_or(rest.len()));
-            }
-        }
-        if depth == 0 {
-            return Some(at);
-        }
-    }
-}
-
-impl<'a> Iterator for Members<'a> {
-    type Item = (&'a str, &'a str);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.skip_space()? != b'"' {
-            return None;
-        }
-        let key = self.string()?;
-        self.skip_space()?;
-        let start = self.at;
-        self.at = skip_value(self.text.as_bytes(), start)?;
-        Some((key, self.text.get(start..self.at)?))
-    }
-}
-
-/// Whether a key, as it stands between its quotes, is `name` once its escapes are read.
-pub(super) fn key_is(key: &str, name: &str) -> bool {
-    if !key.contains('\\') {
-        return key == name;
-    }
-    serde_json::from_str::<String>(&alloc::format!("\"{key}\"")).is_ok_and(|key| key == name)
-}
-
 /// The value of a member; the last one where there are several, as most parsers have it.
-pub(super) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    Members::of(object).filter(|(key, _)| key_is(key, name)).last().map(|(_, value)| value)
+pub(super) fn member<'a>(object: Json<'a>, name: &str) -> Option<Json<'a>> {
+    object.members().filter(|(key, _)| key == name).last().map(|(_, value)| value)
 }
 
 /// Whether `object` can have a member of this name at any depth: it stands there, or escapes may hide it.
-pub(super) fn may_contain(object: &str, name: &[u8]) -> bool {
-    let bytes = object.as_bytes();
+pub(super) fn may_contain(object: Json<'_>, name: &[u8]) -> bool {
+    let bytes = object.get().as_bytes();
     memmem::find(bytes, name).is_some() || memmem::find(bytes, b"\\u").is_some()
 }
 
 /// The `resultType` of a result (MSG-13); `None` if it is one that nobody knows.
 pub(super) fn result_kind(result: Json<'_>) -> Option<ResultKind> {
     const USUAL: &str = r#"{"resultType":"complete""#;
-    let text = result.get();
-    if text.starts_with(USUAL) || !may_contain(text, b"resultType") {
+    if result.get().starts_with(USUAL) || !may_contain(result, b"resultType") {
         return Some(ResultKind::Complete);
     }
-    match member(text, "resultType") {
-        None => Some(ResultKind::Complete),
-        Some(r#""complete""#) => Some(ResultKind::Complete),
-        Some(r#""input_required""#) => Some(ResultKind::InputRequired),
-        Some(value) => match serde_json::from_str::<String>(value).as_deref() {
+    let Some(kind) = member(result, "resultType") else { return Some(ResultKind::Complete) };
+    match kind.get() {
+        r#""complete""# => Some(ResultKind::Complete),
+        r#""input_required""# => Some(ResultKind::InputRequired),
+        _ => match kind.deserialize::<String>().as_deref() {
             Ok("complete") => Some(ResultKind::Complete),
             Ok("input_required") => Some(ResultKind::InputRequired),
             _ => None,
@@ -141,12 +42,12 @@ pub(super) fn result_kind(result: Json<'_>) -> Option<ResultKind> {
 
 /// The subscription id in the `_meta` of a notification's params: the value as it stands there.
 pub(super) fn subscription_id<'b>(params: Option<Json<'b>>) -> Option<&'b str> {
-    let params = params?.get();
+    let params = params?;
     // The slash of the key may be escaped (some encoders always do), so only what follows it is looked for.
     if !may_contain(params, b"subscriptionId") {
         return None;
     }
-    member(member(params, "_meta")?, SUBSCRIPTION_ID)
+    member(member(params, "_meta")?, SUBSCRIPTION_ID).map(Json::get)
 }
 
 /// Progress of one notification.
@@ -159,11 +60,11 @@ pub(super) struct Report<'b> {
 /// Reads the params of `notifications/progress`; `None` if they are not what the schema wants: a token, and a finite number.
 pub(super) fn progress(params: Option<Json<'_>>) -> Option<Report<'_>> {
     let (mut token, mut progress) = (None, None);
-    for (key, value) in Members::of(params?.get()) {
-        if key_is(key, "progressToken") {
-            token = Some(value);
-        } else if key_is(key, "progress") {
-            progress = Some(value);
+    for (key, value) in params?.members() {
+        match &*key {
+            "progressToken" => token = Some(value.get()),
+            "progress" => progress = Some(value.get()),
+            _ => {}
         }
     }
     let progress = progress?;
@@ -178,26 +79,6 @@ pub(super) fn progress(params: Option<Json<'_>>) -> Option<Report<'_>> {
 mod tests {
     use super::*;
     use alloc::string::ToString;
-    use alloc::vec::Vec;
-
-    #[test]
-    fn members_are_found_as_a_parser_finds_them() {
-        let text =
-            r#" {"a":1 , "b\"}":{"c":[1,{"d":"]}\\"}],"e":null}, "f" : "x,\"y" ,"g":-1.5e3,"h":[],"i":true}"#.trim();
-        let members: Vec<_> = Members::of(text).collect();
-        let parsed: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).expect("JSON");
-        assert_eq!(members.len(), parsed.len());
-        for (key, value) in members {
-            let key: String = serde_json::from_str(&alloc::format!("\"{key}\"")).expect("a string");
-            let value: serde_json::Value = serde_json::from_str(value).expect("a value");
-            assert_eq!(parsed[&key], value);
-        }
-        for none in
-            ["{}", "[1]", "null", "\"{\"", "3", "", "{", "{\"", "{\"a", "{\"a\"", "{\"a\":", "{\"a\":\"", "{\"a\":]"]
-        {
-            assert_eq!(Members::of(none).count(), 0, "{none}");
-        }
-    }
 
     // MSG-13: an absent resultType reads as complete, an unknown one is told apart, however it is spelt and wherever it stands.
     #[test]

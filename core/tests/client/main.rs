@@ -1,0 +1,13 @@
+//! The client's side of a connection, by what it writes and what it makes of what it reads.
+
+mod cancelling;
+mod deadlines;
+mod limits;
+mod listens;
+mod lives;
+mod model;
+mod probing;
+mod progress;
+mod requests;
+mod support;
+mod unreadable;
