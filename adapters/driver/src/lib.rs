@@ -2,3 +2,4 @@
 //! handles and core, and the process tree.
 
 pub mod process;
+pub mod server;

@@ -1,0 +1,168 @@
+//! Owns what a serving loop asks of the connection, turn by turn. It must not know streams: the loop moves the bytes.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use mcp_wire::server::{Admission, Ended, Event};
+use mcp_wire::{Instant, RecvBuffer};
+
+use super::call::Parts;
+use super::shared::Shared;
+use super::{Call, Server};
+
+/// The connection as a serving loop sees it.
+///
+/// A loop reads into a [`RecvBuffer`], hands it to [`feed`](Self::feed), writes what [`take_output`](Self::take_output) gives, and sleeps only
+/// after [`sleep`](Self::sleep) has agreed.
+///
+/// ```
+/// use mcp_wire_driver::server::{Engine, Server};
+///
+/// let engine = Engine::new(Server::builder("demo", "1.0").build()?);
+/// assert!(engine.turn().wants_read);
+/// # Ok::<(), mcp_wire::ConfigError>(())
+/// ```
+#[derive(Debug)]
+pub struct Engine {
+    shared: Arc<Shared>,
+    line_limit: usize,
+}
+
+/// What a loop has to know at the start of a turn.
+///
+/// ```
+/// # use mcp_wire_driver::server::Turn;
+/// fn is_over(turn: &Turn) -> bool {
+///     turn.ended.is_some()
+/// }
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Turn {
+    /// Read on.
+    pub wants_read: bool,
+    /// Serving has ended.
+    pub ended: Option<Ended>,
+    /// Time until [`Engine::handle_timeout`] wants to be called.
+    pub timeout: Option<std::time::Duration>,
+}
+
+impl Engine {
+    /// The engine of one connection.
+    #[must_use]
+    pub fn new(server: Server) -> Self {
+        Self { shared: server.shared, line_limit: server.line_limit }
+    }
+
+    /// A receive buffer with the server's line limit.
+    #[must_use]
+    pub fn recv_buffer(&self) -> RecvBuffer {
+        RecvBuffer::new(self.line_limit)
+    }
+
+    fn call(&self, parts: Parts) -> Call {
+        Call::new(self.shared.clone(), parts)
+    }
+
+    /// Hands in the frames that are whole, one by one, and starts a handler for each request that may run. A cancellation reaches
+    /// its handler before the next frame is looked at (CAN-07). Stops early while reading is paused (LIM-04); the frames stay.
+    pub fn feed(&self, recv: &mut RecvBuffer, mut start: impl FnMut(Call)) {
+        loop {
+            let wants = self.shared.read(|state| state.connection.wants_read());
+            if !wants {
+                return;
+            }
+            let Some(frame) = recv.next_frame() else { return };
+            let run = self.shared.with(|state, now| match state.connection.handle(frame.message(), now) {
+                Event::Request { ticket, admission, request } => {
+                    let parts = Parts::new(ticket, &request);
+                    if admission == Admission::Run {
+                        state.admit(ticket, None);
+                        return Some(parts);
+                    }
+                    state.admit(ticket, Some(parts));
+                    None
+                }
+                Event::Dropped(dropped) => {
+                    tracing::debug!(target: "mcp_wire::router", reason = dropped.reason.as_str(), len = dropped.len, "dropped a frame");
+                    None
+                }
+                Event::Cancellation { applied: false, .. } => {
+                    tracing::debug!(target: "mcp_wire::cancel", "ignored a cancellation");
+                    None
+                }
+                _ => None,
+            });
+            run.map(|parts| self.call(parts)).into_iter().for_each(&mut start);
+            self.start_waiting(&mut start);
+        }
+    }
+
+    /// Starts the waiting requests that have got their permit.
+    pub fn start_waiting(&self, mut start: impl FnMut(Call)) {
+        loop {
+            let startable = self.shared.read(|state| std::mem::take(&mut state.startable));
+            if startable.is_empty() {
+                return;
+            }
+            for parts in startable {
+                start(self.call(parts));
+            }
+        }
+    }
+
+    /// The state at the start of a turn.
+    #[must_use]
+    pub fn turn(&self) -> Turn {
+        let now = self.shared.now();
+        self.shared.read(|state| Turn {
+            wants_read: state.connection.wants_read(),
+            ended: state.connection.ended(),
+            timeout: state.connection.poll_timeout().map(|at| at.saturating_since(now)),
+        })
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&self) {
+        self.shared.with(|state, now| state.connection.handle_timeout(now));
+    }
+
+    /// Bytes to write, whole frames. One vector at a time; report it with [`accepted`](Self::accepted).
+    #[must_use]
+    pub fn take_output(&self) -> Option<Vec<u8>> {
+        self.shared.read(|state| state.connection.take_output(self.shared.now()))
+    }
+
+    /// The stream has accepted `n` bytes of the vector; `spent`: it is written to its end.
+    pub fn accepted(&self, n: usize, spent: Option<Vec<u8>>) {
+        self.shared.with(|state, now| {
+            state.connection.accepted(n, now);
+            if let Some(spent) = spent {
+                state.connection.recycle(spent);
+            }
+        });
+    }
+
+    /// The input has ended, and its frames have been handed in.
+    pub fn end_of_input(&self) {
+        self.shared.with(|state, now| state.connection.end_of_input(now));
+    }
+
+    /// The output cannot be written.
+    pub fn peer_gone(&self) {
+        self.shared.with(|state, now| state.connection.peer_gone(now));
+    }
+
+    /// Registers the loop's waker, unless there is something to do: then `false`, and the loop takes another turn. `writing`: the loop holds a
+    /// vector that the stream has not accepted yet, so further output can wait.
+    #[must_use]
+    pub fn sleep(&self, waker: &Waker, writing: bool) -> bool {
+        self.shared.sleep(waker, !writing)
+    }
+
+    /// The current time of this connection.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.shared.now()
+    }
+}
