@@ -84,6 +84,10 @@ impl Child {
     pub(crate) fn calm_down(&mut self) {
         let legacy = self.temper.legacy;
         self.temper = Temper { helper: self.temper.helper.clone(), legacy, ..Temper::good() };
+        if !self.stdout_open {
+            // A helper that holds it open would hide for ever that the server has closed it.
+            self.end_helper();
+        }
     }
 
     pub(crate) fn is_alive(&self) -> bool {

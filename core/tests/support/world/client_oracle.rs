@@ -37,6 +37,12 @@ impl ClientOracle {
         assert!(old.is_none(), "a handle that names two requests");
     }
 
+    /// There is one life, and nobody says that it has started.
+    pub(crate) fn stream(&mut self) {
+        self.running = true;
+        self.lives = 1;
+    }
+
     fn end(&mut self, handle: Handle, what: &str) -> Tracked {
         self.ended += 1;
         self.open.remove(&handle).unwrap_or_else(|| panic!("{what}: {handle:?} is not open: it ends twice"))

@@ -160,6 +160,9 @@ impl World {
             self.take_signals();
             return true;
         }
+        if self.stream {
+            return false;
+        }
         if core::mem::take(&mut self.reap_due) {
             self.supervisor.reaped(now);
             self.take_signals();
@@ -187,6 +190,7 @@ impl World {
     pub(super) fn perform_step(&mut self) -> bool {
         let Some(step) = self.supervisor.poll_step() else { return false };
         self.trace.say("client", format_args!("{step:?}"));
+        assert!(!self.stream || step == Step::CloseStdin, "a stream has no process: {step:?}");
         let now = instant(self.now_us);
         let now_us = self.now_us;
         match step {
@@ -230,6 +234,12 @@ impl World {
         self.output_ended = true;
     }
 
+    pub(super) fn open_stream(&mut self) {
+        let mut temper = Temper::draw(&mut self.random);
+        temper.helper = None;
+        self.begin_life(temper);
+    }
+
     fn spawn(&mut self) {
         self.spawning = true;
         self.recv.reset();
@@ -241,6 +251,10 @@ impl World {
         let mut temper = if calm { Temper::good() } else { Temper::draw(&mut self.random) };
         // A program does not become another one between two lives; one that never was up has no second life.
         temper.legacy &= self.wires.is_empty();
+        self.begin_life(temper);
+    }
+
+    fn begin_life(&mut self, temper: Temper) {
         self.child = Some(Child::new(self.server.clone(), temper, self.now_us, &mut self.random, &self.trace));
         let mut wire = Wire::default();
         if self.asked {

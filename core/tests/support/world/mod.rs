@@ -19,7 +19,7 @@ mod wire;
 use core::time::Duration;
 
 use mcp_wire::lifecycle;
-use mcp_wire::{JsonBuf, RecvBuffer, Supervisor};
+use mcp_wire::{JsonBuf, RecvBuffer, SendError, Supervisor};
 
 use brain::{instant, time_us};
 use child::Child;
@@ -59,6 +59,8 @@ pub(crate) struct World {
     now_us: u64,
     phase: Phase,
     supervisor: Supervisor,
+    /// No process as far as the client knows: a socket, on whose other side the child lives.
+    stream: bool,
     oracle: ClientOracle,
     recv: RecvBuffer,
     child: Option<Child>,
@@ -99,11 +101,11 @@ impl World {
         let memory_limit = client.queue_limit + client.in_flight_limit * 1_400 + 65_536;
 
         let mut process = lifecycle::Config::default();
-        let grace_us = random.pick(&[100_000, 2_000_000]);
+        let mut grace_us = random.pick(&[100_000, 2_000_000]);
         process.grace = Duration::from_micros(grace_us);
         process.terminate_step = !random.once_in(8);
         process.end_group = !random.once_in(4);
-        process.restarts = random.pick(&[0, 1, 5]);
+        process.restarts = random.pick(&[0, 1, 5, 20]);
         process.restart_delay = Duration::from_millis(random.pick(&[1, 500]));
         process.restart_stable = Duration::from_secs(random.pick(&[5, 60]));
         process.seed = seed;
@@ -122,15 +124,23 @@ impl World {
         server.line_limit = 65_536;
         server.drain = Duration::from_millis(random.pick(&[1, 10_000]));
 
+        let stream = random.once_in(8);
+        let supervisor = if stream {
+            grace_us = 2_000_000;
+            Supervisor::without_process(client.clone(), instant(0))
+        } else {
+            Supervisor::new(client.clone(), process.clone())
+        };
         let pace_us = random.pick(&[1, 10_000, 1_000_000]);
-        trace.say("world", format_args!("seed {seed}: {client:?} {process:?}"));
-        Self {
+        trace.say("world", format_args!("seed {seed}: {client:?} {process:?} {server:?}"));
+        let mut world = Self {
             trace: trace.clone(),
             now_us: 0,
             phase: Phase::Storm,
             recv: RecvBuffer::new(random.pick(&[2_048, 16_384, 65_536])),
-            supervisor: Supervisor::new(client, process).expect("a good configuration"),
+            supervisor: supervisor.expect("a good configuration"),
             oracle: ClientOracle::default(),
+            stream,
             child: None,
             wires: Vec::new(),
             last_id: 0,
@@ -151,7 +161,12 @@ impl World {
             server,
             memory_limit,
             random,
+        };
+        if stream {
+            world.oracle.stream();
+            world.open_stream();
         }
+        world
     }
 
     /// One history from its start to its end. Panics where an invariant breaks.
@@ -239,11 +254,11 @@ impl World {
                 } else {
                     assert!(tries < 10, "a server that behaves is asked and does not answer");
                     let results = self.oracle.results;
-                    self.phase = if self.ask_promptly() {
-                        Phase::Calm { since_us, tries: tries + 1, results }
-                    } else {
-                        Phase::Ending { since_us: self.now_us }
-                    };
+                    match self.ask_promptly() {
+                        Ok(()) => self.phase = Phase::Calm { since_us, tries: tries + 1, results },
+                        Err(SendError::Full) => return false,
+                        Err(_) => self.phase = Phase::Ending { since_us: self.now_us },
+                    }
                 }
             }
             Phase::Ending { since_us } => {
@@ -274,7 +289,7 @@ impl World {
         let refused = self.supervisor.request("late", None, mcp_wire::client::RequestOptions::default(), now);
         assert!(refused.is_err(), "SHD-03: a request after the end is taken");
         while self.perform_step() {}
-        assert!(self.child.is_none(), "PRC-05: a child is left");
+        assert!(self.stream || self.child.is_none(), "PRC-05: a child is left");
         self.supervisor.handle_timeout(now);
         assert_eq!(self.supervisor.poll_signal(), None);
     }

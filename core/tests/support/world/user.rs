@@ -78,21 +78,21 @@ impl World {
             options.progress = ProgressToken::Minted;
         }
         options.idempotent = self.random.once_in(3);
-        self.send(marker, &params, options);
+        // Refused or not, it is the oracle's.
+        let _ = self.send(marker, &params, options);
     }
 
-    /// False: closed.
-    fn send(&mut self, marker: u64, params: &serde_json::Value, options: RequestOptions) -> bool {
+    fn send(&mut self, marker: u64, params: &serde_json::Value, options: RequestOptions) -> Result<(), SendError> {
         let idempotent = options.idempotent;
         let params = JsonBuf::new(params).expect("plain JSON");
         let sent = self.supervisor.request("tools/call", Some(params.as_json()), options, instant(self.now_us));
         self.trace.say("user", format_args!("request {marker}: {sent:?}"));
-        let closed = sent == Err(SendError::Closed);
+        let answer = sent.clone().map(|_| ());
         if let Some(handle) = self.taken(sent) {
             self.oracle.opened(handle, marker, false, idempotent);
         }
         self.take_signals();
-        !closed
+        answer
     }
 
     fn listen(&mut self) {
@@ -119,8 +119,9 @@ impl World {
         }
     }
 
-    /// A request that a server that behaves answers at once. False: the last life is over, nothing is taken any more.
-    pub(super) fn ask_promptly(&mut self) -> bool {
+    /// A request that a server that behaves answers at once. Not taken when the last life is over, or for now when what a dying
+    /// one will not read fills the queue.
+    pub(super) fn ask_promptly(&mut self) -> Result<(), SendError> {
         // A house full of listens takes no request.
         while let Some(handle) = self.some_open() {
             self.supervisor.cancel(handle, None, instant(self.now_us));
