@@ -20,6 +20,8 @@ pub const OWN_ANSWERS_LIMIT: usize = 1 << 20;
 pub const IN_FLIGHT_LIMIT: usize = 1024;
 /// Listens open on a side.
 pub const LISTEN_LIMIT: usize = 64;
+/// URIs that all open listens of a server together name, in bytes, with what keeping each costs.
+pub const LISTEN_BYTES_LIMIT: usize = 4 << 20;
 /// Handlers running on a server (LIM-02).
 pub const RUNNING_LIMIT: usize = 256;
 /// Requests waiting for a permit on a server (LIM-02).

@@ -210,6 +210,8 @@ pub enum SendError {
     NotInThisEra,
     /// The handle or ticket names nothing: its request has ended (RTE-09).
     Ended,
+    /// A handler's result is no object, or has no `resultType` where the configuration wants one (MSG-12).
+    InvalidResult,
 }
 
 impl fmt::Display for SendError {
@@ -233,6 +235,9 @@ impl fmt::Display for SendError {
             }
             Self::NotInThisEra => f.write_str("the negotiated protocol revision has no such message"),
             Self::Ended => f.write_str("the request has already ended"),
+            Self::InvalidResult => {
+                f.write_str("a result must be a JSON object, with a resultType where that is required")
+            }
         }
     }
 }

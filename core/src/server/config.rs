@@ -4,8 +4,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::JsonBuf;
 use crate::config as defaults;
+use crate::{ConfigError, JsonBuf};
+
+/// Versions that begin with a handshake: no list of a modern server names them (META-03).
+const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// The configuration of a server [`Connection`](super::Connection).
 ///
@@ -38,6 +41,8 @@ pub struct Config {
     pub pause_when_full: bool,
     /// Listens open (SUB-12).
     pub listen_limit: usize,
+    /// URIs that all open listens together name, in bytes, with what keeping each costs; a listen over it is refused.
+    pub listen_bytes_limit: usize,
     /// Outgoing queue in bytes (LIM-04).
     pub queue_limit: usize,
     /// Answers that the core makes itself, in bytes, before reading pauses (LIM-04).
@@ -50,6 +55,8 @@ pub struct Config {
     pub omit_null_id: bool,
     /// Log messages a second, all requests together; more are shed (LOG-01).
     pub log_rate: u32,
+    /// Refuse a handler's result without `resultType` with -32603, instead of adding `complete` (MSG-12).
+    pub require_result_type: bool,
 }
 
 impl Config {
@@ -71,12 +78,43 @@ impl Config {
             waiting_bytes_limit: defaults::WAITING_BYTES_LIMIT,
             pause_when_full: false,
             listen_limit: defaults::LISTEN_LIMIT,
+            listen_bytes_limit: defaults::LISTEN_BYTES_LIMIT,
             queue_limit: defaults::QUEUE_LIMIT,
             own_answers_limit: defaults::OWN_ANSWERS_LIMIT,
             line_limit: defaults::LINE_LIMIT,
             drain: defaults::DRAIN,
             omit_null_id: false,
             log_rate: 1000,
+            require_result_type: false,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        if let Some(info) = &self.server_info {
+            let text =
+                |key: &str| info.as_json().members().any(|(name, value)| name == key && value.get().starts_with('"'));
+            if !text("name") || !text("version") {
+                return Err(ConfigError::BadJson { field: "server_info" });
+            }
+        }
+        if !self.capabilities.as_json().is_object() {
+            return Err(ConfigError::BadJson { field: "capabilities" });
+        }
+        if self.versions.is_empty() {
+            return Err(ConfigError::Conflict { what: "versions must name at least one protocol version" });
+        }
+        if self.versions.iter().any(|version| LEGACY_VERSIONS.contains(&version.as_str())) {
+            return Err(ConfigError::Conflict { what: "versions must not name a version of the legacy era" });
+        }
+        let limits = [
+            ("running_limit", self.running_limit),
+            ("queue_limit", self.queue_limit),
+            ("own_answers_limit", self.own_answers_limit),
+            ("line_limit", self.line_limit),
+        ];
+        match limits.into_iter().find(|(_, limit)| *limit == 0) {
+            Some((field, _)) => Err(ConfigError::ZeroLimit { field }),
+            None => Ok(()),
         }
     }
 }

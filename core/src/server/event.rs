@@ -98,7 +98,7 @@ pub enum Event<'b> {
         id: Option<Id<'b>>,
         /// Its reason, cut at [`REASON_LIMIT`](crate::config::REASON_LIMIT).
         reason: Option<Cow<'b, str>>,
-        /// Whether it ended something (a request, a listen).
+        /// Whether it ended something (a request, a listen, an answer of which nothing was written yet).
         applied: bool,
     },
     /// Another notification.
@@ -144,8 +144,15 @@ pub enum Signal {
         /// The client's reason; `None` where it gave none, or the server is ending.
         reason: Option<String>,
     },
-    /// There is room again after a `SendError::Full`: try the answers that are owed.
+    /// There is room again after a `SendError::Full`: try the answers that are owed, oldest first.
     Writable,
+    /// A handler's error had a code that the protocol forbids; it left as -32603 (MSG-11). Something to warn of.
+    CodeReplaced {
+        /// Which request; it has ended.
+        ticket: Ticket,
+        /// The code that the handler gave.
+        code: i64,
+    },
 }
 
 /// A change that listens may have asked for.

@@ -1,19 +1,95 @@
 //! The server's side of one connection: admission of requests, answers, listen streams, the ordered end.
 //! It must not know processes, handlers, threads or clocks.
 
+mod admission;
+mod answers;
+mod checks;
 mod config;
+mod ending;
 mod event;
+mod inbound;
+mod listens;
+mod own;
+mod progress;
+mod rate;
+mod responses;
+mod results;
 
 pub use config::Config;
 pub use event::{Admission, Change, Ended, Event, LogLevel, Request, Signal, Ticket};
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::{ConfigError, Instant, Json, Message, SendError};
+use self::admission::Table;
+use self::answers::Texts;
+use self::ending::Phase;
+use self::listens::{Grants, Listens};
+use self::own::Own;
+use self::progress::Reports;
+use self::rate::Window;
+use crate::send_buffer::SendBuffer;
+use crate::{ConfigError, Instant};
 
 /// The server's side of a connection.
+///
+/// It takes in what was read ([`handle`](Self::handle)), tells what to do about it (the [`Event`] of the frame at hand, then each
+/// [`Signal`]), says what to write ([`output`](Self::output)) and when it wants to be woken ([`poll_timeout`](Self::poll_timeout)). It reads
+/// no clock and starts nothing: the same calls give the same answers. Any call may follow any other, asking twice does no harm, and
+/// a time before an earlier one counts as that one.
+///
+/// Each request that comes as [`Event::Request`] holds its ticket until its handler has returned ([`respond`](Self::respond),
+/// [`respond_error`](Self::respond_error), [`abandon`](Self::abandon)), also after a cancellation: that is what gives the permit back. Only
+/// a request that still waits is gone with its [`Signal::Cancelled`].
+///
+/// `server/discover`, `ping`, `subscriptions/listen`, refusals and all that is wrong with a frame are the connection's own business.
+///
+/// ```
+/// use mcp_wire::server::{Config, Connection, Event};
+/// use mcp_wire::{Instant, Json, RecvBuffer};
+///
+/// let now = Instant::EPOCH;
+/// let mut server = Connection::new(Config::new("demo", "1.0"))?;
+/// let mut recv = RecvBuffer::default();
+/// recv.extend(br#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{"#); // read from the client
+/// recv.extend(br#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#);
+/// recv.extend(b"\n");
+/// let frame = recv.next_frame().expect("a whole line");
+/// match server.handle(frame.message(), now) {
+///     Event::Request { ticket, request, .. } => {
+///         assert_eq!(request.method, "tools/list");
+///         server.respond(ticket, Json::parse(r#"{"tools":[]}"#)?, now)?;
+///     }
+///     other => panic!("{other:?}"),
+/// }
+/// let answer = server.output(now).to_vec(); // written to the client
+/// assert!(answer.starts_with(br#"{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","tools":[],"_meta":"#));
+/// server.accepted(answer.len(), now);
+///
+/// server.end_of_input(now);
+/// assert!(server.ended().is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
-pub struct Connection {}
+pub struct Connection {
+    config: Config,
+    texts: Texts,
+    grants: Grants,
+    /// The latest time that was handed in.
+    now: Instant,
+    phase: Phase,
+    input_ended: bool,
+    table: Table,
+    listens: Listens,
+    reports: Reports,
+    out: SendBuffer,
+    own: Own,
+    /// Some answer was refused for lack of room, the first of about so many bytes: [`Signal::Writable`] is owed.
+    blocked: Option<usize>,
+    log_window: Window,
+    shed_logs: u64,
+    signals: VecDeque<Signal>,
+}
 
 impl Connection {
     /// A connection that is ready for its first frame.
@@ -21,174 +97,103 @@ impl Connection {
     /// # Errors
     /// A configuration that contradicts itself.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
-        let _ = config;
-        todo!()
+        config.check()?;
+        Ok(Self {
+            texts: Texts::new(&config),
+            grants: Grants::new(config.capabilities.as_json()),
+            now: Instant::EPOCH,
+            phase: Phase::Open,
+            input_ended: false,
+            table: Table::new(&config),
+            listens: Listens::new(&config),
+            reports: Reports::default(),
+            out: SendBuffer::new(config.queue_limit),
+            own: Own::new(config.own_answers_limit),
+            blocked: None,
+            log_window: Window::default(),
+            shed_logs: 0,
+            signals: VecDeque::new(),
+            config,
+        })
     }
 
-    /// Takes in one message. Take the signals after each, so that wire order is kept. While [`wants_read`](Self::wants_read) is false, read no more first.
-    pub fn handle<'b>(&mut self, message: Message<'b>, now: Instant) -> Event<'b> {
-        let _ = (message, now);
-        todo!()
-    }
-
-    /// Answers a request with a result and gives its permit back: its handler has returned. On a cancelled request nothing is written (CAN-06).
-    ///
-    /// # Errors
-    /// [`SendError::Full`]: the answer stays owed and the permit taken; try again at [`Signal::Writable`] (LIM-04).
-    /// [`SendError::TooLarge`]: answered with -32603 in its place. [`SendError::Ended`]: it was answered before (RTE-09).
-    pub fn respond(&mut self, ticket: Ticket, result: Json<'_>, now: Instant) -> Result<(), SendError> {
-        let _ = (ticket, result, now);
-        todo!()
-    }
-
-    /// Answers a request with an error and gives its permit back. A code that the protocol forbids leaves as -32603 (MSG-11).
-    ///
-    /// # Errors
-    /// As for [`respond`](Self::respond).
-    pub fn respond_error(
-        &mut self,
-        ticket: Ticket,
-        code: i64,
-        message: &str,
-        data: Option<Json<'_>>,
-        now: Instant,
-    ) -> Result<(), SendError> {
-        let _ = (ticket, code, message, data, now);
-        todo!()
-    }
-
-    /// The handler is gone without an answer (it panicked, or could not be started): -32603, and the permit comes back. Nothing for a cancelled request.
-    ///
-    /// # Errors
-    /// As for [`respond`](Self::respond).
-    pub fn abandon(&mut self, ticket: Ticket, now: Instant) -> Result<(), SendError> {
-        let _ = (ticket, now);
-        todo!()
-    }
-
-    /// Reports progress of a running request. Nothing is written without a token, after a cancellation or for a value that does not
-    /// increase; the newest value replaces one that is still unwritten (PRG-02 to PRG-05).
-    ///
-    /// # Errors
-    /// [`SendError::Ended`] after the answer; [`SendError::NotJson`] for a value that is not finite.
-    pub fn progress(
-        &mut self,
-        ticket: Ticket,
-        progress: f64,
-        total: Option<f64>,
-        message: Option<&str>,
-        now: Instant,
-    ) -> Result<(), SendError> {
-        let _ = (ticket, progress, total, message, now);
-        todo!()
-    }
-
-    /// Sends a log message of a running request, if it asked for this level (LOG-01). May be shed under load.
-    ///
-    /// # Errors
-    /// [`SendError::Ended`] after the answer; [`SendError::NotInThisEra`] if the server declares no `logging`.
-    pub fn log(
-        &mut self,
-        ticket: Ticket,
-        level: LogLevel,
-        logger: Option<&str>,
-        data: Json<'_>,
-        now: Instant,
-    ) -> Result<(), SendError> {
-        let _ = (ticket, level, logger, data, now);
-        todo!()
-    }
-
-    /// Tells each listen that asked for it of a change (SUB-03, SUB-05). Returns how many were told.
-    pub fn publish(&mut self, change: Change<'_>, now: Instant) -> usize {
-        let _ = (change, now);
-        todo!()
-    }
-
-    /// The input has ended: listens are closed (SUB-07), handlers may finish within the drain time (SHD-05). Idempotent.
-    pub fn end_of_input(&mut self, now: Instant) {
-        let _ = now;
-        todo!()
-    }
-
-    /// The server stops by itself: as the end of input (SHD-06). Idempotent.
-    pub fn stop(&mut self, now: Instant) {
-        let _ = now;
-        todo!()
-    }
-
-    /// Ends the drain now: whoever has not finished gets W-20.
-    pub fn end_drain(&mut self, now: Instant) {
-        let _ = now;
-        todo!()
-    }
-
-    /// The writer has failed: the client is gone (SHD-07). Handlers are cancelled, nothing more is written.
-    pub fn peer_gone(&mut self, now: Instant) {
-        let _ = now;
-        todo!()
+    /// Time does not go backwards.
+    fn tick(&mut self, now: Instant) {
+        self.now = self.now.max(now);
     }
 
     /// The next signal, if any.
     pub fn poll_signal(&mut self) -> Option<Signal> {
-        todo!()
+        self.signals.pop_front()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        todo!()
+        [self.drain_ends(), self.reports.next()].into_iter().flatten().min()
     }
 
     /// Time has passed. Early or twice does no harm.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let _ = now;
-        todo!()
+        self.tick(now);
+        self.flush_late_reports();
+        self.check_drain_time();
     }
 
     /// Bytes to write: lent from here on. The same until [`accepted`](Self::accepted).
     #[must_use]
     pub fn output(&mut self, now: Instant) -> &[u8] {
-        let _ = now;
-        todo!()
+        self.lend(now);
+        self.out.output()
     }
 
     /// The same by ownership, for a writer that must not borrow the connection while it writes. Report each partial write
     /// with [`accepted`](Self::accepted), then [`recycle`](Self::recycle) the vector. `None` if there is nothing or one is out.
     #[must_use]
     pub fn take_output(&mut self, now: Instant) -> Option<Vec<u8>> {
-        let _ = now;
-        todo!()
+        self.lend(now);
+        self.out.take()
+    }
+
+    /// From here on the client may know the answers in what is lent, and use their ids again.
+    fn lend(&mut self, now: Instant) {
+        self.tick(now);
+        self.out.lend();
+        self.table.settle(self.out.lent_up_to());
     }
 
     /// The writer has accepted `n` more of the bytes lent.
     pub fn accepted(&mut self, n: usize, now: Instant) {
-        let _ = (n, now);
-        todo!()
+        self.tick(now);
+        self.out.accepted(n);
+        self.own.settle(&self.out);
+        self.flush_stuck_reports();
+        self.tell_missed();
+        self.check_writable();
+    }
+
+    /// There is room that nobody has written.
+    fn after_withdrawal(&mut self) {
+        self.own.settle(&self.out);
+        self.check_writable();
     }
 
     /// Gives the vector of [`take_output`](Self::take_output) back once it is written, for reuse.
     pub fn recycle(&mut self, spent: Vec<u8>) {
-        let _ = spent;
-        todo!()
+        self.out.recycle(spent);
     }
 
     /// Bytes queued and not accepted by the writer.
     #[must_use]
     pub fn pending_output(&self) -> usize {
-        todo!()
+        self.out.len()
     }
 
     /// Whether to read on. False only while the core's own answers have used up their budget (LIM-04), with the option to pause
-    /// instead of refusing (LIM-02), and after the end.
+    /// instead of refusing (LIM-02) while no further request would find a place, and after the end of the input or of serving.
     #[must_use]
     pub fn wants_read(&self) -> bool {
-        todo!()
-    }
-
-    /// How serving ended, once it has: every request has ended and every byte was accepted (or the peer is gone).
-    #[must_use]
-    pub fn ended(&self) -> Option<Ended> {
-        todo!()
+        let full = self.config.pause_when_full && self.table.is_full();
+        self.takes_input() && !full && !self.own.paused()
     }
 }

@@ -1,0 +1,153 @@
+//! Owns what a request must be before anything is done for it: the metadata it carries and the order of the checks (META-07).
+//! Each request is judged by itself (RTE-10); this module keeps no state and must not know what is in flight or how much runs.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+
+use super::answers::{CLIENT_CAPABILITIES, CLIENT_INFO, PREFIX, PROTOCOL_VERSION, Refusal};
+use super::{LogLevel, Request};
+use crate::config::NAME_LIMIT;
+use crate::{Id, Json};
+
+/// What the checks make of a request.
+#[derive(Debug)]
+pub(super) enum Verdict<'b> {
+    /// Answer it so.
+    Refuse(Refusal<'b>),
+    /// A `ping` of no era: W-17.
+    Pong,
+    /// W-14
+    Discover,
+    /// `subscriptions/listen`, with its `notifications` object.
+    Listen(Json<'b>),
+    /// It is for a handler; with its progress token.
+    Call(Request<'b>, Option<Id<'b>>),
+}
+
+/// The fields of `_meta` that the core reads, as they stand there.
+#[derive(Debug, Default)]
+struct Fields<'b> {
+    version: Option<Json<'b>>,
+    capabilities: Option<Json<'b>>,
+    info: Option<Json<'b>>,
+    level: Option<Json<'b>>,
+    token: Option<Json<'b>>,
+}
+
+impl<'b> Fields<'b> {
+    fn read(params: Option<Json<'b>>) -> Self {
+        let mut fields = Self::default();
+        // The search ends at the first `_meta`: clients write it first, and then the rest is not looked at.
+        let meta = params.and_then(|params| member(params, "_meta"));
+        for (name, value) in meta.into_iter().flat_map(Json::members) {
+            let field = match name.strip_prefix(PREFIX) {
+                Some("protocolVersion") => &mut fields.version,
+                Some("clientCapabilities") => &mut fields.capabilities,
+                Some("clientInfo") => &mut fields.info,
+                Some("logLevel") => &mut fields.level,
+                None if name == "progressToken" => &mut fields.token,
+                _ => continue,
+            };
+            field.get_or_insert(value);
+        }
+        fields
+    }
+
+    /// Whether the request says that it is modern. A progress token alone says nothing: legacy requests have it as well.
+    fn claims_modern(&self) -> bool {
+        self.version.is_some() || self.capabilities.is_some() || self.info.is_some() || self.level.is_some()
+    }
+}
+
+fn member<'b>(object: Json<'b>, name: &str) -> Option<Json<'b>> {
+    object.members().find(|(key, _)| key == name).map(|(_, value)| value)
+}
+
+/// The text of a JSON string.
+pub(super) fn text(json: Json<'_>) -> Option<Cow<'_, str>> {
+    let inner = json.get().strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        return json.deserialize::<String>().ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(inner))
+}
+
+/// Judges a request from its era on; what comes before (frame, shape, duplicate id) and after (capacity) is the facade's.
+pub(super) fn check<'b>(
+    versions: &[String],
+    id: Id<'b>,
+    method: Cow<'b, str>,
+    params: Option<Json<'b>>,
+) -> Verdict<'b> {
+    let fields = Fields::read(params);
+    if !fields.claims_modern() {
+        match &*method {
+            "ping" => return Verdict::Pong,
+            "initialize" => {
+                let requested = params.and_then(|p| member(p, "protocolVersion")).and_then(text).unwrap_or_default();
+                return Verdict::Refuse(Refusal::Initialize(requested));
+            }
+            _ => {}
+        }
+    }
+    match modern(versions, id, method, params, fields) {
+        Ok(verdict) => verdict,
+        Err(refusal) => Verdict::Refuse(refusal),
+    }
+}
+
+fn modern<'b>(
+    versions: &[String],
+    id: Id<'b>,
+    method: Cow<'b, str>,
+    params: Option<Json<'b>>,
+    fields: Fields<'b>,
+) -> Result<Verdict<'b>, Refusal<'b>> {
+    let version = fields.version.and_then(text).ok_or(Refusal::MissingMeta(PROTOCOL_VERSION))?;
+    let object = |json: Option<Json<'b>>| json.filter(|json| json.is_object());
+    let capabilities = object(fields.capabilities).ok_or(Refusal::MissingMeta(CLIENT_CAPABILITIES))?;
+    if fields.info.is_some() && object(fields.info).is_none() {
+        return Err(Refusal::MissingMeta(CLIENT_INFO));
+    }
+    if !versions.iter().any(|served| *served == version) {
+        return Err(Refusal::Version(version));
+    }
+    let log_level = match fields.level {
+        None => None,
+        Some(level) => Some(text(level).and_then(|name| LogLevel::parse(&name)).ok_or(Refusal::LogLevel)?),
+    };
+    let token = match fields.token {
+        None => None,
+        Some(token) => Some(progress_token(token)?),
+    };
+    // `_meta` was found in them, so they are an object (MSG-14).
+    let params = params.unwrap_or(Json::EMPTY);
+    match &*method {
+        "server/discover" => Ok(Verdict::Discover),
+        "subscriptions/listen" => object(member(params, "notifications")).map(Verdict::Listen).ok_or(Refusal::Filter),
+        // VER-13: requests of the legacy era, gone from this one.
+        "initialize" | "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
+            Err(Refusal::UnknownMethod)
+        }
+        _ => Ok(Verdict::Call(
+            Request {
+                id,
+                method,
+                params,
+                version,
+                client_capabilities: capabilities,
+                client_info: fields.info,
+                log_level,
+                wants_progress: token.is_some(),
+            },
+            token,
+        )),
+    }
+}
+
+/// A string or an integer; one that is too long makes the frame unreadable (LIM-03).
+fn progress_token(token: Json<'_>) -> Result<Id<'_>, Refusal<'_>> {
+    let token = token.get();
+    let kind = token.starts_with(|c: char| c == '"' || c == '-' || c.is_ascii_digit());
+    Id::parse(token).ok_or(if kind && token.len() > NAME_LIMIT { Refusal::Invalid } else { Refusal::Token })
+}

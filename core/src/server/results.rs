@@ -1,0 +1,196 @@
+//! Owns what the core adds to a handler's result: `resultType` where it is missing (MSG-12), and the server's name in its `_meta`
+//! (META-05, META-06). It leaves the handler's members as they stand, and must not know requests.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use memchr::memmem;
+
+use super::answers::SERVER_INFO;
+use crate::Json;
+use crate::encode::{raw, string};
+
+/// A result that cannot be sent as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Invalid;
+
+/// How a result is to be written.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    /// The text of an object.
+    text: &'a str,
+    add_type: bool,
+    meta: Meta,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Meta {
+    /// Nothing is added.
+    Keep,
+    /// The result has none: it gets one, as its last member.
+    Append,
+    /// It has one, at this place.
+    Merge(Range<usize>),
+}
+
+impl<'a> Plan<'a> {
+    /// Looks at a result. `named`: the server's name is to be added. `strict`: a result without `resultType` is refused.
+    pub(super) fn new(result: Json<'a>, named: bool, strict: bool) -> Result<Self, Invalid> {
+        let text = result.get().trim_matches([' ', '\t', '\n', '\r']);
+        if !text.starts_with('{') {
+            return Err(Invalid);
+        }
+        // The usual result is settled by a search: a name that does not stand there is no member. Escapes could hide one.
+        let bytes = text.as_bytes();
+        let typed_first = text.starts_with(r#"{"resultType":"#);
+        let may_be = |name: &[u8]| memmem::find(bytes, name).is_some();
+        let mut plan = Plan { text, add_type: !typed_first, meta: if named { Meta::Append } else { Meta::Keep } };
+        let look = (!typed_first && may_be(b"\"resultType\"")) || (named && may_be(b"\"_meta\"")) || may_be(b"\\u00");
+        if look {
+            plan.look(named)?;
+        }
+        if strict && plan.add_type { Err(Invalid) } else { Ok(plan) }
+    }
+
+    /// Walks over the members.
+    fn look(&mut self, named: bool) -> Result<(), Invalid> {
+        let start = self.text.as_ptr() as usize;
+        let mut end = 1;
+        for (name, value) in Json::trusted(self.text).members() {
+            let value = value.get();
+            // Where the value stands in the text that it borrows from.
+            let at = (value.as_ptr() as usize).saturating_sub(start);
+            end = at + value.len();
+            match &*name {
+                "resultType" => self.add_type = false,
+                "_meta" if named => self.meta = Meta::Merge(at..end),
+                _ => {}
+            }
+        }
+        // A walk that ends early met a value nested deeper than any peer reads (LIM-03).
+        let rest = self.text.get(end..).unwrap_or_default();
+        if rest.trim_start_matches([' ', '\t', '\n', '\r']) == "}" { Ok(()) } else { Err(Invalid) }
+    }
+
+    /// Writes the result. `server_info` is the member that names the server.
+    pub(super) fn write(&self, out: &mut Vec<u8>, server_info: &[u8]) {
+        const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
+        let inner = self.text.get(1..).unwrap_or_default();
+        let empty = inner.trim_start_matches(SPACE).starts_with('}');
+        out.push(b'{');
+        if self.add_type {
+            raw(out, r#""resultType":"complete""#);
+            if !empty {
+                out.push(b',');
+            }
+        }
+        match &self.meta {
+            Meta::Keep => raw(out, inner),
+            Meta::Append => {
+                raw(out, inner.strip_suffix('}').unwrap_or(inner).trim_end_matches(SPACE));
+                if self.add_type || !empty {
+                    out.push(b',');
+                }
+                raw(out, r#""_meta":{"#);
+                out.extend_from_slice(server_info);
+                raw(out, "}}");
+            }
+            Meta::Merge(range) => {
+                raw(out, self.text.get(1..range.start).unwrap_or_default());
+                merge(out, self.text.get(range.clone()).unwrap_or_default(), server_info);
+                raw(out, self.text.get(range.end..).unwrap_or_default());
+            }
+        }
+    }
+
+    /// About how many bytes the result takes.
+    pub(super) fn size(&self, server_info: &[u8]) -> usize {
+        self.text.len() + server_info.len() + 64
+    }
+}
+
+/// Writes `_meta` with the server's name in it. The core's key wins; something that is no object is replaced.
+fn merge(out: &mut Vec<u8>, meta: &str, server_info: &[u8]) {
+    out.push(b'{');
+    for (name, value) in Json::trusted(meta).members() {
+        if name != SERVER_INFO {
+            string(out, &name);
+            out.push(b':');
+            raw(out, value.get());
+            out.push(b',');
+        }
+    }
+    out.extend_from_slice(server_info);
+    out.push(b'}');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::String;
+
+    const INFO: &[u8] = br#""io.modelcontextprotocol/serverInfo":{"name":"s"}"#;
+    const NAMED: &str = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}"#;
+
+    fn written(text: &str, named: bool) -> String {
+        let plan = Plan::new(Json::parse(text).expect("JSON"), named, false).expect("a result");
+        let mut out = Vec::new();
+        plan.write(&mut out, INFO);
+        assert!(out.len() <= plan.size(INFO));
+        let out = String::from_utf8(out).expect("UTF-8");
+        let value: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&out).expect("JSON");
+        assert!(value.contains_key("resultType"));
+        out
+    }
+
+    // MSG-12: a result without resultType gets one, first; one that has it keeps it, wherever it stands.
+    #[test]
+    fn the_result_type_is_added_where_it_is_missing() {
+        assert_eq!(written("{}", false), r#"{"resultType":"complete"}"#);
+        assert_eq!(written("{ }", false), r#"{"resultType":"complete" }"#);
+        assert_eq!(written(r#"{"a":1}"#, false), r#"{"resultType":"complete","a":1}"#);
+        for kept in [
+            r#"{"resultType":"input_required","a":1}"#,
+            r#"{"a":{"resultType":1},"resultType":"complete"}"#,
+            r#"{"a":1,"\u0072esultType":"complete"}"#,
+        ] {
+            assert_eq!(written(kept, false), kept);
+        }
+        let nested = r#"{"a":{"resultType":"x"},"b":"\"resultType\":\u0041"}"#;
+        assert_eq!(written(nested, false), alloc::format!(r#"{{"resultType":"complete",{}"#, &nested[1..]));
+    }
+
+    // META-05: each result names the server; META-06: what a handler put into `_meta` stays, but for the core's key.
+    #[test]
+    fn the_server_is_named_in_meta() {
+        assert_eq!(written("{}", true), alloc::format!(r#"{{"resultType":"complete",{NAMED}}}"#));
+        assert_eq!(written("{ \n }", true), alloc::format!(r#"{{"resultType":"complete",{NAMED}}}"#));
+        assert_eq!(
+            written(r#"{"resultType":"complete"}"#, true),
+            alloc::format!(r#"{{"resultType":"complete",{NAMED}}}"#)
+        );
+        assert_eq!(
+            written(r#"{"a":{"_meta":{"x":1}} }"#, true),
+            alloc::format!(r#"{{"resultType":"complete","a":{{"_meta":{{"x":1}}}},{NAMED}}}"#)
+        );
+        assert_eq!(
+            written(r#"{"_meta":{"x":1,"y":"z"},"b":2}"#, true),
+            r#"{"resultType":"complete","_meta":{"x":1,"y":"z","io.modelcontextprotocol/serverInfo":{"name":"s"}},"b":2}"#
+        );
+        assert_eq!(
+            written(r#"{"\u005fmeta":{"io.modelcontextprotocol/serverInfo":{"name":"fake"}}}"#, true),
+            r#"{"resultType":"complete","\u005fmeta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#
+        );
+        assert_eq!(written(r#"{"_meta":null}"#, true), alloc::format!(r#"{{"resultType":"complete",{NAMED}}}"#));
+    }
+
+    #[test]
+    fn what_is_no_object_is_no_result() {
+        for text in ["[]", "null", "1", "\"x\"", "true"] {
+            assert_eq!(Plan::new(Json::parse(text).expect("JSON"), true, false).err(), Some(Invalid), "{text}");
+        }
+        let strict = |text| Plan::new(Json::parse(text).expect("JSON"), true, true).err();
+        assert_eq!(strict(r#"{"a":1}"#), Some(Invalid));
+        assert_eq!(strict(r#"{"a":1,"resultType":"complete"}"#), None);
+    }
+}
