@@ -3,3 +3,5 @@
 
 pub mod process;
 pub mod server;
+#[cfg(unix)]
+pub mod stdio;

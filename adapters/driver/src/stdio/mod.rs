@@ -1,0 +1,10 @@
+//! The standard streams of a server: the guard that keeps stray prints out of them, what kind each is, and threads for the kinds that
+//! have no readiness. It must not know runtimes or frames.
+
+mod guard;
+mod kind;
+mod pump;
+
+pub use guard::{StdioGuard, claim};
+pub use kind::{Input, Output};
+pub use pump::{ReadPump, WritePump};
