@@ -1,17 +1,24 @@
 //! Owns JSON-RPC ids and progress tokens: the text on the wire and the comparison by value.
 //! It must not know which ids are in flight.
 
-use alloc::borrow::Cow;
 use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::cmp::Ordering;
+use core::fmt;
 use core::hash::{Hash, Hasher};
 
+use serde::{Serialize, Serializer};
+
+use crate::Json;
 use crate::config::NAME_LIMIT;
+use crate::json::{string_len, unescape};
 
 /// A request id, progress token or subscription id as it stands on the wire (MSG-03), borrowed.
 ///
 /// Equality and order are by type and value (MSG-05): `1`, `1.0` and `1e0` are one id, `"1"` is another, and
-/// `"a"` equals `"\u0061"`. Values are compared as sign, digits and exponent, never through a float.
+/// `"a"` equals `"\u0061"`. Values are compared as sign, digits and exponent, never through a float. Integers come
+/// before strings.
 ///
 /// ```
 /// use mcp_wire::Id;
@@ -21,25 +28,25 @@ use crate::config::NAME_LIMIT;
 /// assert_eq!(id.token(), "1.50e1");
 /// assert!(Id::parse("1.5").is_none());
 /// ```
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Id<'b> {
     token: &'b str,
 }
 
 impl<'b> Id<'b> {
-    /// Reads a JSON token as an id: a string or an integer of any size, at most [`NAME_LIMIT`] bytes long. An exponent that does
-    /// not fit 64 bits counts as too long.
+    /// Reads a JSON token as an id: a string or an integer of any size, at most [`NAME_LIMIT`] bytes long.
     #[must_use]
     pub fn parse(token: &'b str) -> Option<Self> {
         if token.len() > NAME_LIMIT {
             return None;
         }
-        let valid = if token.starts_with('"') {
-            serde_json::from_str::<Cow<'_, str>>(token).is_ok()
+        let bytes = token.as_bytes();
+        let good = if bytes.first() == Some(&b'"') {
+            string_len(bytes) == Some(bytes.len()) && text(token).is_some()
         } else {
-            Integer::parse(token).is_some()
+            plain(bytes).is_some() || Number::parse(bytes).is_some_and(|number| number.is_integer())
         };
-        valid.then_some(Self { token })
+        good.then_some(Self { token })
     }
 
     /// The text on the wire, quotes included.
@@ -52,39 +59,227 @@ impl<'b> Id<'b> {
     #[must_use]
     pub fn as_u64(self) -> Option<u64> {
         let bytes = self.token.as_bytes();
-        if bytes.len() < 20 && bytes.iter().all(u8::is_ascii_digit) {
-            return Some(bytes.iter().fold(0, |n, b| n * 10 + u64::from(b - b'0')));
-        }
-        match self.value() {
-            Value::Integer(integer) => integer.as_u64(),
-            Value::String(_) => None,
-        }
+        plain(bytes).or_else(|| {
+            let (negative, value) = Number::parse(bytes)?.value()?;
+            (!negative).then_some(value)
+        })
     }
 
-    fn value(self) -> Value<'b> {
-        if let Some(inner) = self.token.strip_prefix('"') {
-            let plain = inner.strip_suffix('"').unwrap_or(inner);
-            if !plain.contains('\\') {
-                return Value::String(Cow::Borrowed(plain));
+    /// The value, if it is an integer that fits.
+    pub(crate) fn as_i64(self) -> Option<i64> {
+        let bytes = self.token.as_bytes();
+        let (negative, value) = match plain(bytes) {
+            Some(value) => (false, value),
+            None => Number::parse(bytes)?.value()?,
+        };
+        if negative { 0_i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() }
+    }
+
+    fn is_string(self) -> bool {
+        self.token.starts_with('"')
+    }
+}
+
+/// An unsigned integer of at most 19 digits without exponent or fraction: what nearly every id is.
+fn plain(token: &[u8]) -> Option<u64> {
+    match token {
+        [b'0'] => Some(0),
+        [b'1'..=b'9', rest @ ..] if rest.len() < 19 => {
+            // Nineteen digits fit a u64 whatever they are.
+            token.iter().try_fold(0_u64, |value, digit| {
+                digit.is_ascii_digit().then(|| value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The text of a string token without its quotes, unescaped; `None` where a surrogate stands alone.
+fn text(token: &str) -> Option<alloc::borrow::Cow<'_, str>> {
+    unescape(token.get(1..token.len().checked_sub(1)?)?)
+}
+
+/// A number as digits and a place: `0.d₁d₂… × 10^place`, without zeros at either end. Zero has no digits.
+struct Number<'b> {
+    negative: bool,
+    /// The digits before and after the point; together they neither begin nor end with a zero.
+    digits: (&'b [u8], &'b [u8]),
+    place: Place,
+}
+
+/// A power of ten. An exponent may have a thousand digits, so a large one stays decimal.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Place {
+    Small(i64),
+    /// At least [`Place::LARGE`]: its number of digits, then the digits.
+    Large(usize, Vec<u8>),
+}
+
+impl Place {
+    const LARGE: i64 = 1_000_000_000_000_000_000;
+
+    /// `exponent + shift`, for an exponent that is written with `digits`. Below `-LARGE` the smallest place stands for all:
+    /// nothing there is an integer.
+    fn new(negative: bool, digits: &[u8], shift: i64) -> Self {
+        let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+        let digits = digits.get(zeros..).unwrap_or_default();
+        if digits.len() <= 18 {
+            let value = digits.iter().fold(0_i64, |value, digit| value * 10 + i64::from(digit - b'0'));
+            let value = if negative { -value } else { value };
+            let sum = value + shift;
+            if sum < Self::LARGE {
+                return Self::Small(sum);
             }
-            // A token that was accepted always reads; the raw text stands in where that were not so.
-            return Value::String(serde_json::from_str(self.token).unwrap_or(Cow::Borrowed(self.token)));
+        } else if negative {
+            return Self::Small(-Self::LARGE);
         }
-        Value::Integer(Integer::parse(self.token).unwrap_or(Integer {
-            negative: false,
-            digits: Cow::Borrowed(""),
-            exponent: 0,
-        }))
+        // Decimal addition of a shift of a few thousand at most. The carry may run to the front.
+        let mut sum: Vec<u8> = Vec::with_capacity(digits.len() + 1);
+        let mut carry = shift;
+        for digit in digits.iter().rev() {
+            let total = i64::from(digit - b'0') + carry;
+            sum.push(b'0' + u8::try_from(total.rem_euclid(10)).unwrap_or(0));
+            carry = total.div_euclid(10);
+        }
+        while carry > 0 {
+            sum.push(b'0' + u8::try_from(carry % 10).unwrap_or(0));
+            carry /= 10;
+        }
+        while sum.last() == Some(&b'0') {
+            sum.pop();
+        }
+        sum.reverse();
+        if sum.len() <= 18 {
+            return Self::Small(sum.iter().fold(0_i64, |value, digit| value * 10 + i64::from(digit - b'0')));
+        }
+        Self::Large(sum.len(), sum)
     }
 }
 
-impl PartialEq for Id<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.token == other.token || self.value() == other.value()
+impl<'b> Number<'b> {
+    /// Reads a JSON number of at most [`NAME_LIMIT`] bytes; `None` for anything else.
+    fn parse(token: &'b [u8]) -> Option<Self> {
+        let negative = token.first() == Some(&b'-');
+        let rest = token.get(usize::from(negative)..)?;
+        let (whole, rest) = split_digits(rest);
+        if whole.is_empty() || (whole.len() > 1 && whole.first() == Some(&b'0')) {
+            return None;
+        }
+        let (fraction, rest) = match rest {
+            [b'.', rest @ ..] => {
+                let (fraction, rest) = split_digits(rest);
+                if fraction.is_empty() {
+                    return None;
+                }
+                (fraction, rest)
+            }
+            _ => (&[][..], rest),
+        };
+        let (exponent_negative, exponent) = match rest {
+            [] => (false, &b"0"[..]),
+            [b'e' | b'E', b'-', exponent @ ..] => (true, exponent),
+            [b'e' | b'E', b'+', exponent @ ..] | [b'e' | b'E', exponent @ ..] => (false, exponent),
+            _ => return None,
+        };
+        if exponent.is_empty() || !exponent.iter().all(u8::is_ascii_digit) {
+            return None;
+        }
+        Some(Self::new(negative, whole, fraction, (exponent_negative, exponent)))
+    }
+
+    fn new(negative: bool, mut whole: &'b [u8], mut fraction: &'b [u8], exponent: (bool, &[u8])) -> Self {
+        let mut point = i64::try_from(whole.len()).unwrap_or(i64::MAX);
+        while let Some(b'0') = whole.first() {
+            whole = whole.get(1..).unwrap_or_default();
+            point -= 1;
+        }
+        while let Some(b'0') = fraction.last() {
+            fraction = fraction.get(..fraction.len() - 1).unwrap_or_default();
+        }
+        if whole.is_empty() {
+            while let Some(b'0') = fraction.first() {
+                fraction = fraction.get(1..).unwrap_or_default();
+                point -= 1;
+            }
+        }
+        if fraction.is_empty() {
+            while let Some(b'0') = whole.last() {
+                whole = whole.get(..whole.len() - 1).unwrap_or_default();
+            }
+        }
+        if whole.is_empty() && fraction.is_empty() {
+            return Self { negative: false, digits: (&[], &[]), place: Place::Small(0) };
+        }
+        Self { negative, digits: (whole, fraction), place: Place::new(exponent.0, exponent.1, point) }
+    }
+
+    fn len(&self) -> usize {
+        self.digits.0.len() + self.digits.1.len()
+    }
+
+    fn digits(&self) -> impl Iterator<Item = u8> + '_ {
+        self.digits.0.iter().chain(self.digits.1).copied()
+    }
+
+    /// No digit stands behind the point.
+    fn is_integer(&self) -> bool {
+        match self.place {
+            Place::Small(place) => i64::try_from(self.len()).is_ok_and(|len| len <= place),
+            Place::Large(..) => true,
+        }
+    }
+
+    /// Sign and magnitude of an integer that fits.
+    fn value(&self) -> Option<(bool, u64)> {
+        let Place::Small(place) = self.place else { return None };
+        let zeros = usize::try_from(place).ok().filter(|place| *place <= 20)?.checked_sub(self.len())?;
+        let value = self
+            .digits()
+            .chain(core::iter::repeat_n(b'0', zeros))
+            .try_fold(0_u64, |value, digit| value.checked_mul(10)?.checked_add(u64::from(digit - b'0')))?;
+        Some((self.negative, value))
+    }
+
+    /// Zero is below everything in magnitude, whatever its place would be.
+    fn magnitude(&self, other: &Self) -> Ordering {
+        let zero = (self.len() > 0).cmp(&(other.len() > 0));
+        zero.then_with(|| self.place.cmp(&other.place)).then_with(|| self.digits().cmp(other.digits()))
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        match (self.negative, other.negative) {
+            (false, false) => self.magnitude(other),
+            (true, true) => other.magnitude(self),
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+        }
     }
 }
 
-impl Eq for Id<'_> {}
+fn split_digits(bytes: &[u8]) -> (&[u8], &[u8]) {
+    bytes.split_at(bytes.iter().take_while(|byte| byte.is_ascii_digit()).count())
+}
+
+impl Ord for Id<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (ours, theirs) = (self.token, other.token);
+        match (self.is_string(), other.is_string()) {
+            (false, true) => Ordering::Less,
+            (true, false) => Ordering::Greater,
+            // Both sides of a token that was checked: the fallbacks cannot be reached.
+            (true, true) => text(ours).unwrap_or_default().cmp(&text(theirs).unwrap_or_default()),
+            (false, false) => {
+                if let (Some(a), Some(b)) = (plain(ours.as_bytes()), plain(theirs.as_bytes())) {
+                    return a.cmp(&b);
+                }
+                match (Number::parse(ours.as_bytes()), Number::parse(theirs.as_bytes())) {
+                    (Some(a), Some(b)) => a.order(&b),
+                    _ => ours.cmp(theirs),
+                }
+            }
+        }
+    }
+}
 
 impl PartialOrd for Id<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
@@ -92,18 +287,38 @@ impl PartialOrd for Id<'_> {
     }
 }
 
-impl Ord for Id<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        if self.token == other.token {
-            return Ordering::Equal;
-        }
-        self.value().cmp(&other.value())
+impl PartialEq for Id<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.token == other.token || self.cmp(other) == Ordering::Equal
     }
 }
 
+impl Eq for Id<'_> {}
+
 impl Hash for Id<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.value().hash(state);
+        if self.is_string() {
+            text(self.token).unwrap_or_default().hash(state);
+        } else if let Some(number) = Number::parse(self.token.as_bytes()) {
+            number.negative.hash(state);
+            number.place.hash(state);
+            for digit in number.digits() {
+                state.write_u8(digit);
+            }
+        }
+    }
+}
+
+/// The token, byte for byte (MSG-04).
+impl Serialize for Id<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Json::trusted(self.token).serialize(serializer)
+    }
+}
+
+impl fmt::Debug for Id<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Id({})", self.token.escape_debug())
     }
 }
 
@@ -114,13 +329,28 @@ impl Hash for Id<'_> {
 ///
 /// let kept = IdBuf::from(Id::parse("\"L1\"").expect("a string"));
 /// assert_eq!(kept.as_id().token(), "\"L1\"");
+/// assert_eq!(IdBuf::from(7), IdBuf::parse("7.0").expect("an integer"));
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct IdBuf {
     token: Box<str>,
 }
 
 impl IdBuf {
+    /// Reads a JSON token as [`Id::parse`] does.
+    #[must_use]
+    pub fn parse(token: &str) -> Option<Self> {
+        Id::parse(token).map(Self::from)
+    }
+
+    /// The id whose value is the string `text`; `None` if its token is longer than [`NAME_LIMIT`].
+    #[must_use]
+    pub fn text(text: &str) -> Option<Self> {
+        let mut token = Vec::new();
+        crate::encode::string(&mut token, text);
+        Self::parse(core::str::from_utf8(&token).ok()?)
+    }
+
     /// Borrows the id.
     #[must_use]
     pub fn as_id(&self) -> Id<'_> {
@@ -135,8 +365,10 @@ impl From<Id<'_>> for IdBuf {
 }
 
 impl From<u64> for IdBuf {
-    fn from(id: u64) -> Self {
-        Self { token: alloc::format!("{id}").into() }
+    fn from(value: u64) -> Self {
+        let mut token = Vec::new();
+        crate::encode::uint(&mut token, value);
+        Self { token: String::from_utf8(token).unwrap_or_default().into() }
     }
 }
 
@@ -148,15 +380,15 @@ impl PartialEq for IdBuf {
 
 impl Eq for IdBuf {}
 
-impl PartialOrd for IdBuf {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
 impl Ord for IdBuf {
     fn cmp(&self, other: &Self) -> Ordering {
         self.as_id().cmp(&other.as_id())
+    }
+}
+
+impl PartialOrd for IdBuf {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -166,148 +398,143 @@ impl Hash for IdBuf {
     }
 }
 
-/// Integers come before strings.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Value<'b> {
-    Integer(Integer<'b>),
-    String(Cow<'b, str>),
-}
-
-/// `digits` times ten to the `exponent`; `digits` have no zero at either end, so that equal values are equal field by field.
-/// Zero is no digits, exponent 0, not negative. The order is total, and that of the numbers only where that is cheap.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Integer<'b> {
-    negative: bool,
-    exponent: i64,
-    digits: Cow<'b, str>,
-}
-
-impl<'b> Integer<'b> {
-    /// Reads a JSON number that is an integer by value.
-    fn parse(token: &'b str) -> Option<Self> {
-        let (negative, rest) = match token.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, token),
-        };
-        let (mantissa, exponent) = match rest.find(['e', 'E']) {
-            Some(at) => (rest.get(..at)?, Some(rest.get(at + 1..)?)),
-            None => (rest, None),
-        };
-        let (whole, fraction) = match mantissa.split_once('.') {
-            Some((whole, fraction)) => (whole, Some(fraction)),
-            None => (mantissa, None),
-        };
-        let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        if !all_digits(whole) || (whole.len() > 1 && whole.starts_with('0')) || !fraction.is_none_or(all_digits) {
-            return None;
-        }
-        let fraction = fraction.unwrap_or("");
-        let zero = whole.bytes().chain(fraction.bytes()).all(|b| b == b'0');
-        let mut power: i64 = match exponent {
-            None => 0,
-            Some(text) => {
-                let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-                if !all_digits(digits) {
-                    return None;
-                }
-                match (zero, text.parse()) {
-                    (true, _) => 0,
-                    (false, Ok(power)) => power,
-                    (false, Err(_)) => return None,
-                }
-            }
-        };
-        if zero {
-            return Some(Self { negative: false, digits: Cow::Borrowed(""), exponent: 0 });
-        }
-        power = power.checked_sub(i64::try_from(fraction.len()).ok()?)?;
-        let mut digits = if fraction.is_empty() {
-            Cow::Borrowed(whole.trim_start_matches('0'))
-        } else {
-            Cow::Owned(alloc::format!("{whole}{fraction}").trim_start_matches('0').into())
-        };
-        let trailing = digits.len() - digits.trim_end_matches('0').len();
-        let kept = digits.len() - trailing;
-        match &mut digits {
-            Cow::Borrowed(text) => *text = text.get(..kept)?,
-            Cow::Owned(text) => text.truncate(kept),
-        }
-        power = power.checked_add(i64::try_from(trailing).ok()?)?;
-        (power >= 0).then_some(Self { negative, digits, exponent: power })
+impl Serialize for IdBuf {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_id().serialize(serializer)
     }
+}
 
-    fn as_u64(&self) -> Option<u64> {
-        if self.negative {
-            return None;
-        }
-        let digits: u64 = if self.digits.is_empty() { 0 } else { self.digits.parse().ok()? };
-        digits.checked_mul(10_u64.checked_pow(u32::try_from(self.exponent).ok()?)?)
+impl fmt::Debug for IdBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_id().fmt(f)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
+    use alloc::string::ToString;
+    use alloc::vec;
+
     use super::*;
 
     fn id(token: &str) -> Id<'_> {
         Id::parse(token).unwrap_or_else(|| panic!("{token} is an id"))
     }
 
-    // MSG-03: a string or an integer by value, of any size; nothing else.
+    fn hash(id: Id<'_>) -> u64 {
+        struct Fnv(u64);
+        impl Hasher for Fnv {
+            fn finish(&self) -> u64 {
+                self.0
+            }
+            fn write(&mut self, bytes: &[u8]) {
+                for byte in bytes {
+                    self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+                }
+            }
+        }
+        let mut state = Fnv(0xcbf2_9ce4_8422_2325);
+        id.hash(&mut state);
+        state.finish()
+    }
+
     #[test]
-    fn strings_and_integers_are_ids_and_nothing_else() {
-        for token in ["0", "-1", "1.0", "1e2", "1.50e1", "12300e-2", "\"\"", "\"a\\u0062\"", "18446744073709551616"] {
+    fn ids_are_strings_and_integers_of_any_size() {
+        // MSG-03
+        let long = "9".repeat(1024);
+        for token in
+            ["0", "-0", "1", "1.0", "1e2", "1.50e1", "0.0", "\"\"", "\"a\"", "18446744073709551616", "10e-1", &long]
+        {
             assert!(Id::parse(token).is_some(), "{token}");
         }
-        for token in
-            ["1.5", "1e-1", "null", "true", "[]", "{}", "01", "1.", ".5", "1e", "--1", "+1", "", "\"", "\"\\ud800\""]
-        {
+        let bad = [
+            "", "1.5", "1e-1", "15e-1", "01", "+1", "1.", ".5", "1e", "1e+", "-", "null", "true", "{}", "[]", "\"",
+            "\"a", "a",
+        ];
+        for token in bad.into_iter().chain([
+            " 1",
+            "1 ",
+            "\"\\ud800\"",
+            "\"\\x\"",
+            "\"a\"b\"",
+            "\"\n\"",
+            "1e-99999999999999999999",
+        ]) {
             assert!(Id::parse(token).is_none(), "{token}");
         }
+        // LIM-03: one byte more is too long.
+        assert!(Id::parse(&"9".repeat(1025)).is_none());
     }
 
-    // MSG-05, case 039: ids compare by type and value, never through a float.
     #[test]
-    fn ids_compare_by_type_and_exact_value() {
-        assert_eq!(id("1"), id("1.0"));
-        assert_eq!(id("1"), id("10e-1"));
-        assert_eq!(id("-0"), id("0"));
-        assert_eq!(id("0e99999999999999999999"), id("0"));
-        assert_eq!(id("1.5e1"), id("15"));
-        assert_eq!(id("\"a\""), id("\"\\u0061\""));
-        assert_ne!(id("1"), id("\"1\""));
-        assert_ne!(id("9007199254740992"), id("9007199254740993"));
-        assert_ne!(id("1e300"), id("1e301"));
-        assert_ne!(id("1"), id("-1"));
-    }
-
-    // LIM-03: an id is at most 1 KiB of text.
-    #[test]
-    fn ids_are_bounded_in_length() {
-        assert!(Id::parse(&"9".repeat(NAME_LIMIT)).is_some());
-        assert!(Id::parse(&"9".repeat(NAME_LIMIT + 1)).is_none());
-    }
-
-    // MSG-05: what is equal sorts as equal, so that tables find it.
-    #[test]
-    fn order_agrees_with_equality() {
-        let tokens = ["0", "1", "1.0", "15", "1.5e1", "\"1\"", "\"a\"", "\"\\u0061\"", "-1", "1e300"];
-        for a in tokens {
-            for b in tokens {
-                assert_eq!(id(a).cmp(&id(b)) == Ordering::Equal, id(a) == id(b), "{a} {b}");
-                assert_eq!(id(a).cmp(&id(b)), id(b).cmp(&id(a)).reverse(), "{a} {b}");
+    fn ids_compare_by_type_and_value() {
+        // MSG-05
+        let huge = "9".repeat(30);
+        let below = format!("1e{huge}");
+        let above = format!("1e1{}", "0".repeat(30));
+        let classes = [
+            vec!["-1e1", "-10", "-10.0"],
+            vec!["0", "-0", "0.0", "0e99", "-0.0e-5"],
+            vec!["1", "1.0", "1e0", "10e-1", "0.1e1", "1000e-3"],
+            vec!["15", "1.5e1", "1.50e1", "150e-1"],
+            vec!["100", "1e2", "1E+2", "0.01e4"],
+            vec!["9007199254740992", "9007199254740992.0"],
+            vec!["9007199254740993"],
+            vec!["18446744073709551615"],
+            vec!["18446744073709551616"],
+            vec![&huge],
+            // An exponent of thirty digits is compared exactly.
+            vec![
+                "1e999999999999999999999999999999",
+                "10e999999999999999999999999999998",
+                &below,
+                "0.1e1000000000000000000000000000000",
+            ],
+            vec![&above],
+            vec!["\"\""],
+            vec!["\"1\"", "\"\\u0031\""],
+            vec!["\"a\"", "\"\\u0061\""],
+            vec!["\"\\ud83d\\ude00\"", "\"😀\""],
+        ];
+        for (i, class) in classes.iter().enumerate() {
+            for (j, other) in classes.iter().enumerate() {
+                for a in class {
+                    for b in other {
+                        let (a, b) = (id(a), id(b));
+                        let got = a.cmp(&b);
+                        assert_eq!(got, i.cmp(&j), "{a:?} {b:?}");
+                        assert_eq!(a == b, got == Ordering::Equal);
+                        if a == b {
+                            assert_eq!(hash(a), hash(b), "{a:?} {b:?}");
+                        }
+                    }
+                }
             }
         }
     }
 
     #[test]
-    fn integers_are_read_exactly() {
-        assert_eq!(id("42").as_u64(), Some(42));
-        assert_eq!(id("4.2e1").as_u64(), Some(42));
-        assert_eq!(id("18446744073709551615").as_u64(), Some(u64::MAX));
-        assert_eq!(id("18446744073709551616").as_u64(), None);
-        assert_eq!(id("-1").as_u64(), None);
-        assert_eq!(id("\"1\"").as_u64(), None);
-        assert_eq!(id("0").as_u64(), Some(0));
+    fn values_that_fit_are_told() {
+        // MSG-05
+        for (token, value) in [("0", 0), ("-0", 0), ("1e3", 1000), ("1.50e1", 15), ("18446744073709551615", u64::MAX)] {
+            assert_eq!(id(token).as_u64(), Some(value), "{token}");
+        }
+        for token in ["-1", "18446744073709551616", "1e20", "1e999999999999999999999", "\"1\""] {
+            assert_eq!(id(token).as_u64(), None, "{token}");
+        }
+        assert_eq!(id("-9223372036854775808").as_i64(), Some(i64::MIN));
+        assert_eq!(id("9223372036854775808").as_i64(), None);
+    }
+
+    #[test]
+    fn the_token_is_echoed_byte_for_byte() {
+        // MSG-04
+        for token in ["1.0", "1E+2", "\"\\u0061\"", "-0"] {
+            assert_eq!(serde_json::to_string(&id(token)).expect("an id is JSON"), token);
+            assert_eq!(IdBuf::from(id(token)).as_id().token(), token);
+        }
+        assert_eq!(IdBuf::from(u64::MAX).as_id().token(), u64::MAX.to_string());
+        assert_eq!(IdBuf::text("a\"b").expect("short").as_id().token(), "\"a\\\"b\"");
     }
 }

@@ -5,10 +5,9 @@ use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use core::fmt;
 
+use memchr::memchr2;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-
-use crate::walker::{Levels, Walker};
 
 /// One JSON value as text, borrowed. Payloads cross the core in this form, byte for byte.
 ///
@@ -57,41 +56,29 @@ impl<'a> Json<'a> {
         self.0.starts_with('{')
     }
 
-    /// The members of an object, in their order: names unescaped, values as text. Nothing for another value. A name that is no
-    /// Unicode text (a lone surrogate) is passed over.
+    /// The members of an object at its top level, in order: the name, unescaped, and the value. Empty for any other value.
+    /// Nothing is parsed: values are skipped over, so a look at the first few members of a large object is cheap.
+    ///
+    /// A surrogate that stands alone in a name reads as U+FFFD, as it has no other form in UTF-8.
     ///
     /// ```
     /// use mcp_wire::Json;
     ///
-    /// let json = Json::parse(r#"{"a":[1, 2],"\u0062":{}}"#)?;
+    /// let json = Json::parse(r#"{"a":[1,{"b":2}],"\u0063":null}"#)?;
     /// let members: Vec<_> = json.members().map(|(name, value)| (name.into_owned(), value.get())).collect();
-    /// assert_eq!(members, [("a".to_owned(), "[1, 2]"), ("b".to_owned(), "{}")]);
+    /// assert_eq!(members, [("a".to_owned(), r#"[1,{"b":2}]"#), ("c".to_owned(), "null")]);
     /// # Ok::<(), serde_json::Error>(())
     /// ```
-    pub fn members(self) -> impl Iterator<Item = (Cow<'a, str>, Json<'a>)> {
-        let mut walker = Walker::<false> { bytes: self.0.as_bytes(), at: 0 };
-        let open = walker.expect(b'{').is_ok();
-        core::iter::from_fn(move || {
-            loop {
-                if !open {
-                    return None;
-                }
-                let key = walker.key().ok()?;
-                walker.white_space();
-                let start = walker.at;
-                walker.value(&mut Levels::default()).ok()?;
-                let value = Json(self.0.get(start..walker.at)?);
-                // A comma, or the end: then the next key is not found.
-                let _ = walker.expect(b',');
-                let name = self.0.get(key.start + 1..key.end - 1)?;
-                if !key.escaped {
-                    return Some((Cow::Borrowed(name), value));
-                }
-                if let Ok(name) = serde_json::from_str::<String>(self.0.get(key.start..key.end)?) {
-                    return Some((Cow::Owned(name), value));
-                }
-            }
-        })
+    #[must_use]
+    pub fn members(self) -> Members<'a> {
+        Members { text: self.0, at: if self.is_object() { 1 } else { self.0.len() } }
+    }
+
+    /// The value of a string; `None` for any other value. A surrogate that stands alone reads as U+FFFD.
+    #[must_use]
+    pub fn as_str(self) -> Option<Cow<'a, str>> {
+        let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
+        Some(unescape_lossy(inner))
     }
 
     /// Reads the value into a type of the caller's.
@@ -101,6 +88,149 @@ impl<'a> Json<'a> {
     pub fn deserialize<T: Deserialize<'a>>(self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.0)
     }
+}
+
+/// The members of an object, in order. Made by [`Json::members`].
+///
+/// ```
+/// let mut members = mcp_wire::Json::EMPTY.members();
+/// assert!(members.next().is_none());
+/// ```
+#[derive(Clone)]
+pub struct Members<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (Cow<'a, str>, Json<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // The text is valid JSON, so each `?` below is the end of the object.
+        let bytes = self.text.as_bytes();
+        let name_at = skip(bytes, self.at, |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b','));
+        let name_len = string_len(bytes.get(name_at..)?)?;
+        let name_end = name_at.checked_add(name_len)?;
+        let value_at = skip(bytes, name_end, |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b':'));
+        let value_end = value_at.checked_add(value_len(bytes.get(value_at..)?)?)?;
+        self.at = value_end;
+        let name = self.text.get(name_at + 1..name_end - 1)?;
+        Some((unescape_lossy(name), Json(self.text.get(value_at..value_end)?)))
+    }
+}
+
+impl fmt::Debug for Members<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Members({} bytes left)", self.text.len().saturating_sub(self.at))
+    }
+}
+
+fn skip(bytes: &[u8], at: usize, unwanted: impl Fn(u8) -> bool) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().take_while(|byte| unwanted(**byte)).count()
+}
+
+/// Length of the string token that `bytes` begin with, quotes included; `None` if there is none, or it is not closed.
+pub(crate) fn string_len(bytes: &[u8]) -> Option<usize> {
+    if bytes.first() != Some(&b'"') {
+        return None;
+    }
+    let mut at = 1;
+    loop {
+        let found = memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        at += found;
+        if bytes.get(at) == Some(&b'"') {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
+/// Length of the value that `bytes`, valid JSON, begin with.
+fn value_len(bytes: &[u8]) -> Option<usize> {
+    match bytes.first()? {
+        b'"' => string_len(bytes),
+        b'{' | b'[' => {
+            let (mut at, mut depth) = (0_usize, 0_usize);
+            loop {
+                match bytes.get(at)? {
+                    b'"' => {
+                        at += string_len(bytes.get(at..)?)?;
+                        continue;
+                    }
+                    b'{' | b'[' => depth += 1,
+                    b'}' | b']' => {
+                        depth = depth.saturating_sub(1);
+                        if depth == 0 {
+                            return Some(at + 1);
+                        }
+                    }
+                    _ => {}
+                }
+                at += 1;
+            }
+        }
+        _ => bytes
+            .iter()
+            .position(|byte| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'))
+            .or(Some(bytes.len())),
+    }
+}
+
+/// The value of a string token without its quotes; `None` if an escape is none, a surrogate stands alone, or a control
+/// character or a quote stands raw.
+pub(crate) fn unescape(inner: &str) -> Option<Cow<'_, str>> {
+    if inner.bytes().any(|byte| byte < 0x20) {
+        return None;
+    }
+    unescape_with(inner, None)
+}
+
+fn unescape_lossy(inner: &str) -> Cow<'_, str> {
+    // With a stand-in for lone surrogates, only text that is no JSON string is refused.
+    unescape_with(inner, Some('\u{fffd}')).unwrap_or_default()
+}
+
+fn unescape_with(inner: &str, lone: Option<char>) -> Option<Cow<'_, str>> {
+    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(inner));
+    }
+    let mut out = String::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some((clean, escape)) = rest.split_once('\\') {
+        out.push_str(clean);
+        let kind = escape.chars().next()?;
+        rest = escape.get(kind.len_utf8()..)?;
+        out.push(match kind {
+            '"' | '\\' | '/' => kind,
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => {
+                let first = hex(rest)?;
+                rest = rest.get(4..)?;
+                let second = rest.strip_prefix("\\u").and_then(hex).filter(|unit| matches!(unit, 0xdc00..=0xdfff));
+                match (first, second) {
+                    (0xd800..=0xdbff, Some(second)) => {
+                        rest = rest.get(6..)?;
+                        char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))?
+                    }
+                    _ => char::from_u32(first).or(lone)?,
+                }
+            }
+            _ => return None,
+        });
+    }
+    out.push_str(rest);
+    Some(Cow::Owned(out))
+}
+
+/// The value of the four hexadecimal digits that `text` begins with.
+pub(crate) fn hex(text: &str) -> Option<u32> {
+    let digits = text.get(..4)?;
+    digits.bytes().try_fold(0, |value, digit| Some((value << 4) | char::from(digit).to_digit(16)?))
 }
 
 impl fmt::Debug for Json<'_> {
@@ -172,5 +302,45 @@ impl Serialize for Json<'_> {
 impl Serialize for JsonBuf {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.as_json().serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn members_are_found_as_serde_json_finds_them() {
+        let texts = [
+            "{}",
+            " { } ",
+            r#"{"a":1}"#,
+            "{ \"a\" : [ 1 , { \"}\" : \"\\\"]\" } ] ,\t\"b\\u0041\" : -1.5e3 , \"\":{}, \"é\\\\\" : \"\\\\\" }",
+            r#"{"x":{"y":{"z":[[],[[]]]}},"n":null}"#,
+        ];
+        for text in texts {
+            let json = Json::parse(text).expect("valid");
+            let got: Vec<(String, serde_json::Value)> =
+                json.members().map(|(name, value)| (name.into_owned(), value.deserialize().expect("valid"))).collect();
+            let want: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).expect("an object");
+            assert_eq!(got.len(), want.len(), "{text}");
+            for (name, value) in got {
+                assert_eq!(want.get(&name), Some(&value), "{text}");
+            }
+        }
+        for text in ["[1]", "\"{\"", "7", "null"] {
+            assert!(Json::parse(text).expect("valid").members().next().is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn strings_are_unescaped() {
+        assert_eq!(unescape(r"a\n\u0041\ud83d\ude00\/").as_deref(), Some("a\nA😀/"));
+        for bad in ["\\", "\\x", "\\u12", "\\u12g4", "\\ud800", "\\udc00\\ud800", "\\u+123", "a\u{1}"] {
+            assert_eq!(unescape(bad), None, "{bad}");
+        }
+        assert_eq!(unescape_lossy(r"\ud800\u0041\udc00"), "\u{fffd}A\u{fffd}");
     }
 }

@@ -106,12 +106,11 @@ mod send_buffer;
 pub mod server;
 mod supervisor;
 mod time;
-mod walker;
 
 pub use error::{Cause, ConfigError, ConnectionError, Delivery, DropReason, SendError, UnreadableReason};
 pub use filter::Filter;
 pub use id::{Id, IdBuf};
-pub use json::{Json, JsonBuf};
+pub use json::{Json, JsonBuf, Members};
 pub use message::{ErrorObject, Message, Shape, Unreadable};
 pub use recv_buffer::{Frame, RecvBuffer};
 pub use supervisor::{Supervisor, SupervisorSignal};

@@ -1,24 +1,31 @@
 //! Owns the input bytes and cuts them into frames: lines, the line limit, the salvage of an id from a line too long
 //! to keep. It must not know what a message means to a connection.
 
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
 
+use memchr::memchr;
+
+use crate::Message;
 use crate::config::FIRST_READ;
+use crate::message::{assemble, damaged, too_long, truncated};
 use crate::salvage::Salvage;
-use crate::scanner;
-use crate::walker::Stop;
-use crate::{Id, Message, Shape, Unreadable, UnreadableReason};
+use crate::scanner::{End, Walk, Walker};
 
-/// Capacity that is kept though nothing is buffered.
-const KEPT: usize = 4 * FIRST_READ;
-/// Capacity up to which a stream of large lines keeps what it needs; more is given back as soon as nothing is buffered.
-const KEPT_FOR_LARGE: usize = 4 << 20;
-const BOM: &[u8] = b"\xEF\xBB\xBF";
+/// Memory kept whatever was read before, in bytes.
+const KEEP: usize = 256 << 10;
+/// Memory given back as soon as the line that needed it is consumed, in bytes; between the two it is kept for a while,
+/// because a peer that sends one large line often sends more.
+const GIVE_BACK: usize = 2 << 20;
+/// How many frames that while is.
+const QUIET_FRAMES: u32 = 64;
 
 /// Input bytes on their way to becoming frames. The caller reads straight into it.
 ///
-/// How reads are cut makes no difference (FRM-06); a line over the limit is discarded as it arrives (LIM-01), and the memory of a
-/// giant line is given back.
+/// How reads are cut makes no difference (FRM-06); each byte is looked at once (FRM-07); a line over the limit
+/// is discarded as it arrives (LIM-01), and the memory of a giant line is given back.
 ///
 /// ```
 /// use mcp_wire::RecvBuffer;
@@ -29,50 +36,62 @@ const BOM: &[u8] = b"\xEF\xBB\xBF";
 /// assert!(recv.next_frame().is_some());
 /// assert!(recv.next_frame().is_none());
 /// ```
-#[derive(Debug)]
 pub struct RecvBuffer {
-    /// Bytes from `start` to `end` are input, those behind are spare.
-    bytes: Vec<u8>,
+    limit: usize,
+    /// Where reads go.
+    area: Vec<u8>,
+    /// How much of it was lent by the last `spare_mut`.
+    lent: usize,
+    /// Input that is known to be UTF-8, from the beginning of the current line on: what `next_frame` has consumed goes first.
+    text: String,
+    /// Where the current line begins in it.
     start: usize,
-    end: usize,
-    /// No LF stands between `start` and here.
-    searched: usize,
-    line_limit: usize,
-    closed: bool,
-    /// No byte of the stream has been taken yet: a byte order mark may stand here (FRM-08).
-    at_stream_start: bool,
-    /// A line over the limit is being discarded.
-    discarding: Option<Discarding>,
-    /// The id of the line discarded last, for the frame that tells of it.
-    salvaged_id: Vec<u8>,
-    /// Length of the last line: decides what capacity is worth keeping.
-    last_line: usize,
-}
-
-#[derive(Debug)]
-struct Discarding {
+    walker: Walker,
+    /// Input behind `text`, not yet known to be UTF-8: at most three bytes of a character cut by a read, or everything
+    /// since a byte that is wrong, which `next_frame` then takes line by line.
+    raw: Vec<u8>,
+    /// How much of it has been taken.
+    raw_at: usize,
+    /// Not only the beginning of a character waits in `raw`.
+    suspect: bool,
+    /// The current line, as long as it is not UTF-8.
+    damaged: Vec<u8>,
+    mode: Mode,
     salvage: Salvage,
-    /// Bytes dropped.
-    len: u64,
-    /// The last byte dropped was a CR.
-    cr: bool,
+    /// Nothing has been read since the stream began.
+    at_start: bool,
+    closed: bool,
+    /// The walker, the salvage and `damaged` belong to a line that has been handed out.
+    handed_out: bool,
+    /// Frames since `text` was last large.
+    quiet: u32,
 }
 
-/// Where the next line is, found without borrowing it.
-enum Found {
-    /// Line from, to (CR and LF excluded), and where the next one starts.
-    Line {
-        from: usize,
-        to: usize,
-        next: usize,
-        walked: Result<scanner::Members, Stop>,
-        tail: bool,
-    },
-    TooLong {
-        shape: Shape,
-        len: u64,
-    },
+/// Where the bytes of the current line go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Text,
+    Damaged,
+    /// Nowhere: the line is over the limit.
+    Discard,
 }
+
+/// A line that has been found.
+enum Found {
+    /// In `text`, one JSON value.
+    Whole(Range<usize>),
+    /// In `text`, no JSON.
+    Damaged(Range<usize>),
+    /// In `text`, cut off by the end of the input.
+    Truncated(Range<usize>),
+    /// In `damaged`, no UTF-8.
+    NoText { cut_off: bool },
+    /// Gone, but for the salvage.
+    TooLong { cut_off: bool },
+}
+
+/// The byte order mark.
+const BOM: &str = "\u{feff}";
 
 impl Default for RecvBuffer {
     /// With the default limit, [`LINE_LIMIT`](crate::config::LINE_LIMIT).
@@ -82,71 +101,62 @@ impl Default for RecvBuffer {
 }
 
 impl RecvBuffer {
-    /// A buffer for lines of at most `line_limit` bytes before their line end. Holds no memory until the first read.
+    /// A buffer for lines of at most `line_limit` bytes before their line end.
     #[must_use]
     pub fn new(line_limit: usize) -> Self {
         Self {
-            bytes: Vec::new(),
+            limit: line_limit,
+            area: Vec::new(),
+            lent: 0,
+            text: String::new(),
             start: 0,
-            end: 0,
-            searched: 0,
-            line_limit,
+            walker: Walker::new(),
+            raw: Vec::new(),
+            raw_at: 0,
+            suspect: false,
+            damaged: Vec::new(),
+            mode: Mode::Text,
+            salvage: Salvage::new(),
+            at_start: true,
             closed: false,
-            at_stream_start: true,
-            discarding: None,
-            salvaged_id: Vec::new(),
-            last_line: 0,
+            handed_out: false,
+            quiet: 0,
         }
     }
 
     /// Room for at least `min` bytes (at least one), to read into. What is written there counts only after [`commit`](Self::commit),
     /// so a read that is dropped loses nothing.
     pub fn spare_mut(&mut self, min: usize) -> &mut [u8] {
-        let min = min.max(1);
-        if self.bytes.len() - self.end < min {
-            self.make_room(min);
+        let len = min.max(FIRST_READ);
+        if self.area.len() < len {
+            self.area.resize(len, 0);
         }
-        self.bytes.get_mut(self.end..).unwrap_or_default()
-    }
-
-    fn make_room(&mut self, min: usize) {
-        let input = self.start..self.end;
-        let wanted = input.len().saturating_add(min);
-        if self.bytes.len() >= wanted {
-            self.bytes.copy_within(input, 0);
-        } else {
-            // Doubles, so that the cost stays linear; but not past what the longest line needs. A fresh vector of zeros costs
-            // no memory until it is written to.
-            let most = self.line_limit.saturating_add(2 + FIRST_READ);
-            let doubled = (self.bytes.len() * 2).clamp(FIRST_READ, most.max(FIRST_READ));
-            let mut bytes = alloc::vec![0; doubled.max(wanted)];
-            if let (Some(to), Some(from)) = (bytes.get_mut(..input.len()), self.bytes.get(input)) {
-                to.copy_from_slice(from);
-            }
-            self.bytes = bytes;
-        }
-        self.end -= self.start;
-        self.searched -= self.start;
-        self.start = 0;
+        self.lent = self.area.len();
+        &mut self.area
     }
 
     /// The first `n` bytes of the last [`spare_mut`](Self::spare_mut) have been filled. More than there was room for counts as all of it.
     pub fn commit(&mut self, n: usize) {
-        if !self.closed {
-            self.end = self.end.saturating_add(n).min(self.bytes.len());
-        }
+        let n = n.min(core::mem::take(&mut self.lent));
+        let area = core::mem::take(&mut self.area);
+        self.extend(area.get(..n).unwrap_or_default());
+        self.area = area;
     }
 
     /// Appends a copy of `bytes`.
     pub fn extend(&mut self, bytes: &[u8]) {
-        if bytes.is_empty() {
+        if self.closed || bytes.is_empty() {
             return;
         }
-        let spare = self.spare_mut(bytes.len());
-        if let Some(room) = spare.get_mut(..bytes.len()) {
-            room.copy_from_slice(bytes);
-            self.commit(bytes.len());
+        self.compact();
+        let mut bytes = bytes;
+        if self.mode == Mode::Text && !self.suspect {
+            bytes = self.finish_character(bytes);
+            if self.raw.is_empty() {
+                bytes = self.take_text(bytes);
+            }
         }
+        self.raw.extend_from_slice(bytes);
     }
 
     /// The input has ended: an unclosed last line becomes a frame (FRM-09). Bytes after this are ignored.
@@ -156,159 +166,319 @@ impl RecvBuffer {
 
     /// A new life of the process: forgets all bytes, also half a line (RST-06), and is open again.
     pub fn reset(&mut self) {
-        *self = Self::new(self.line_limit);
+        let mut area = core::mem::take(&mut self.area);
+        area.truncate(FIRST_READ);
+        *self = Self { area, ..Self::new(self.limit) };
     }
 
     /// Bytes of memory held.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.bytes.capacity()
+        self.area.capacity() + self.text.capacity() + self.raw.capacity() + self.damaged.capacity()
     }
 
     /// The next frame, or `None` until more bytes are committed. Blank lines are skipped (FRM-05).
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
+        let found = self.next_line()?;
+        let text = |range: Range<usize>| self.text.get(range).unwrap_or_default();
+        let (bytes, message) = match found {
+            Found::Whole(range) => (text(range.clone()).as_bytes(), assemble(text(range), self.walker.members())),
+            Found::Damaged(range) => (text(range.clone()).as_bytes(), damaged(text(range).as_bytes())),
+            Found::Truncated(range) => (text(range.clone()).as_bytes(), truncated(text(range).as_bytes())),
+            Found::NoText { cut_off } => {
+                let bytes = self.damaged.as_slice();
+                (bytes, if cut_off { truncated(bytes) } else { damaged(bytes) })
+            }
+            Found::TooLong { cut_off } => {
+                let cr = !cut_off && self.salvage.ends_in_cr();
+                (&[][..], too_long(&self.salvage, self.salvage.len() - u64::from(cr)))
+            }
+        };
+        Some(Frame { bytes, message })
+    }
+
+    /// Takes as much of `bytes` as is needed to complete the character that waits in `raw`, and returns the rest.
+    fn finish_character<'b>(&mut self, mut bytes: &'b [u8]) -> &'b [u8] {
+        while !self.raw.is_empty() {
+            let Some((&byte, rest)) = bytes.split_first() else { break };
+            self.raw.push(byte);
+            bytes = rest;
+            match core::str::from_utf8(&self.raw) {
+                Ok(character) => {
+                    if !(core::mem::take(&mut self.at_start) && character == BOM) {
+                        self.text.push_str(character);
+                    }
+                    self.raw.clear();
+                }
+                Err(error) if error.error_len().is_none() => {}
+                Err(_) => {
+                    self.suspect = true;
+                    self.at_start = false;
+                    break;
+                }
+            }
+        }
+        bytes
+    }
+
+    /// Moves what is UTF-8 to `text`, all of it or nothing, and returns the rest: the beginning of a character, or everything.
+    fn take_text<'b>(&mut self, mut bytes: &'b [u8]) -> &'b [u8] {
+        if core::mem::take(&mut self.at_start) {
+            match bytes.strip_prefix(BOM.as_bytes()) {
+                Some(rest) => bytes = rest,
+                None => self.at_start = BOM.as_bytes().starts_with(bytes),
+            }
+        }
+        let (whole, rest) = bytes.split_at(bytes.len() - cut_character(bytes));
+        match simdutf8::basic::from_utf8(whole) {
+            Ok(text) => {
+                push(&mut self.text, text, self.limit);
+                rest
+            }
+            Err(_) => {
+                self.suspect = true;
+                bytes
+            }
+        }
+    }
+
+    fn next_line(&mut self) -> Option<Found> {
+        if core::mem::take(&mut self.handed_out) {
+            self.begin_line();
+        }
         let found = loop {
-            if self.discarding.is_some() {
-                break self.discard()?;
-            }
-            if self.at_stream_start && !self.skip_bom() {
-                return None;
-            }
-            if self.start == self.end {
-                self.shrink();
-                return None;
-            }
-            if let Some(found) = self.find_line()? {
-                break found;
-            }
-        };
-        Some(match found {
-            Found::Line { from, to, next, walked, tail } => {
-                self.start = next;
-                self.searched = next;
-                self.last_line = to - from;
-                let bytes = self.bytes.get(from..to).unwrap_or_default();
-                let mut message = scanner::message(bytes, walked);
-                if let (Message::Unreadable(line), true) = (&mut message, tail) {
-                    // What is whole JSON was not cut, whatever else is wrong with it (FRM-09).
-                    if let UnreadableReason::InvalidJson | UnreadableReason::InvalidUtf8 = line.reason {
-                        line.reason = UnreadableReason::Truncated;
+            if self.mode == Mode::Text {
+                match self.text_line() {
+                    Line::Found(found) => break Some(found),
+                    Line::Blank => {
+                        self.begin_line();
+                        continue;
                     }
+                    Line::More => {}
                 }
-                Frame { bytes, message }
             }
-            Found::TooLong { shape, len } => {
-                let id = core::str::from_utf8(&self.salvaged_id).ok().and_then(Id::parse);
-                let reason = UnreadableReason::LineTooLong;
-                Frame { bytes: &[], message: Message::Unreadable(Unreadable { reason, id, shape, code: None, len }) }
+            if self.suspect || (self.mode != Mode::Text && self.raw_at < self.raw.len()) {
+                match self.raw_line() {
+                    Some(found) => break Some(found),
+                    None => continue,
+                }
             }
-        })
+            break if self.closed { self.last_line() } else { None };
+        };
+        self.handed_out = found.is_some();
+        if found.is_none() {
+            self.compact();
+        }
+        found
     }
 
-    /// Looks for the line at `start`. `None`: more bytes are needed. `Some(None)`: look again, it was blank or is being discarded.
-    fn find_line(&mut self) -> Option<Option<Found>> {
-        let input = self.bytes.get(self.start..self.end).unwrap_or_default();
-        let mut walked = None;
-        if self.searched == self.start {
-            // A line seen for the first time is mostly whole: the walk finds its end, with no search before it.
-            match scanner::walk(input) {
-                Ok((members, len)) if len < input.len() => walked = Some((Ok(members), len)),
-                // It may go on, or be whole at the end of the input: see below.
-                Ok(_) | Err(Stop::More) => self.searched = self.end,
-                Err(stop) => walked = memchr::memchr(b'\n', input).map(|len| (Err(stop), len)),
-            }
-        } else {
-            let unsearched = self.bytes.get(self.searched..self.end).unwrap_or_default();
-            if let Some(at) = memchr::memchr(b'\n', unsearched) {
-                let len = self.searched - self.start + at;
-                walked = Some((scanner::walk(input).map(|(members, _)| members), len));
-            }
+    /// Forgets what is known of the line before.
+    fn begin_line(&mut self) {
+        self.walker = Walker::new();
+        if self.salvage.len() > 0 {
+            self.salvage = Salvage::new();
         }
-        let (result, len, tail) = match walked {
-            Some((result, len)) => (result, len, false),
-            None => {
-                self.searched = self.end;
-                if self.closed {
-                    (scanner::walk(input).map(|(members, _)| members), input.len(), true)
+        clear(&mut self.damaged);
+    }
+
+    /// Goes on in `text`.
+    fn text_line(&mut self) -> Line {
+        let start = self.start;
+        let line = self.text.as_bytes().get(start..).unwrap_or_default();
+        let walk = self.walker.walk(line);
+        let (Walk::Whole(end) | Walk::Blank(end) | Walk::Damaged(end)) = walk else {
+            // One byte more than the limit may be the CR of the line end.
+            if line.len() > self.limit.saturating_add(1) {
+                self.salvage.feed(line);
+                self.text.truncate(start);
+                self.text.shrink_to(KEEP);
+                self.mode = Mode::Discard;
+            }
+            return Line::More;
+        };
+        let line = line.get(..end).unwrap_or_default();
+        let len = line.strip_suffix(b"\r").unwrap_or(line).len();
+        self.start = start + end + 1;
+        self.quiet = if len > KEEP { 0 } else { self.quiet.saturating_add(1) };
+        if len > self.limit {
+            self.salvage.feed(line);
+            return Line::Found(Found::TooLong { cut_off: false });
+        }
+        let range = start..start + len;
+        match walk {
+            Walk::Blank(_) => Line::Blank,
+            Walk::Damaged(_) => Line::Found(Found::Damaged(range)),
+            _ => Line::Found(Found::Whole(range)),
+        }
+    }
+
+    /// Takes the next line from `raw`, or the beginning of one: to `text` if it is UTF-8.
+    fn raw_line(&mut self) -> Option<Found> {
+        let rest = self.raw.get(self.raw_at..).unwrap_or_default();
+        let found = memchr(b'\n', rest);
+        let piece = rest.get(..found.unwrap_or(rest.len())).unwrap_or_default();
+        let mut taken = found.map_or(rest.len(), |end| end + 1);
+        match self.mode {
+            Mode::Discard => self.salvage.feed(piece),
+            Mode::Damaged => self.damaged.extend_from_slice(piece),
+            Mode::Text => {
+                let cut = if found.is_none() { cut_character(piece) } else { 0 };
+                let (whole, _) = piece.split_at(piece.len() - cut);
+                if let Ok(text) = simdutf8::basic::from_utf8(whole) {
+                    push(&mut self.text, text, self.limit);
+                    if found.is_some() {
+                        self.text.push('\n');
+                    }
+                    taken -= cut;
                 } else {
-                    let cr = usize::from(input.last() == Some(&b'\r'));
-                    if input.len() - cr > self.line_limit {
-                        self.start_discarding();
-                        return Some(None);
-                    }
-                    return None;
+                    let begun = self.text.as_bytes().get(self.start..).unwrap_or_default();
+                    self.damaged.extend_from_slice(begun);
+                    self.damaged.extend_from_slice(piece);
+                    self.text.truncate(self.start);
+                    self.mode = Mode::Damaged;
                 }
             }
-        };
-        let from = self.start;
-        let next = (from + len + 1).min(self.end);
-        let cr = input.get(..len).is_some_and(|line| line.last() == Some(&b'\r')) && !tail;
-        let to = from + len - usize::from(cr);
-        let blank = |line: &[u8]| line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
-        if result.is_err() && input.get(..len).is_some_and(blank) {
-            self.start = next;
-            self.searched = next;
-            return Some(None);
         }
-        if to - from > self.line_limit {
-            self.start_discarding();
-            return Some(None);
+        self.raw_at += taken;
+        if found.is_none() || self.raw_at == self.raw.len() {
+            // What is left now is the beginning of a character.
+            self.raw.drain(..self.raw_at);
+            self.raw_at = 0;
+            if self.raw.is_empty() {
+                clear(&mut self.raw);
+            }
+            self.suspect = false;
         }
-        Some(Some(Found::Line { from, to, next, walked: result, tail }))
-    }
-
-    /// The line at `start` is over the limit: its bytes are dropped from here on.
-    fn start_discarding(&mut self) {
-        self.discarding = Some(Discarding { salvage: Salvage::new(), len: 0, cr: false });
-    }
-
-    /// Drops bytes up to the next LF. `None`: it has not come yet.
-    fn discard(&mut self) -> Option<Found> {
-        let input = self.bytes.get(self.start..self.end).unwrap_or_default();
-        let end_of_line = memchr::memchr(b'\n', input);
-        let dropped = input.get(..end_of_line.unwrap_or(input.len())).unwrap_or_default();
-        let discarding = self.discarding.as_mut()?;
-        discarding.salvage.feed(dropped);
-        discarding.len += dropped.len() as u64;
-        if let Some(last) = dropped.last() {
-            discarding.cr = *last == b'\r';
+        if self.mode == Mode::Damaged && self.damaged.len() > self.limit.saturating_add(1) {
+            self.discard_damaged();
         }
-        self.start += dropped.len() + usize::from(end_of_line.is_some());
-        self.searched = self.start;
-        if end_of_line.is_none() && !self.closed {
-            self.shrink();
+        if found.is_none() || self.mode == Mode::Text {
             return None;
         }
-        let Discarding { salvage, len, cr } = self.discarding.take()?;
-        let shape = salvage.shape(false);
-        self.salvaged_id = salvage.into_id_token();
-        Some(Found::TooLong { shape, len: len - u64::from(cr) })
+        let mode = core::mem::replace(&mut self.mode, Mode::Text);
+        self.suspect = self.raw_at < self.raw.len();
+        if mode == Mode::Discard {
+            return Some(Found::TooLong { cut_off: false });
+        }
+        let len = self.damaged.strip_suffix(b"\r").unwrap_or(&self.damaged).len();
+        if len > self.limit {
+            self.discard_damaged();
+            self.mode = Mode::Text;
+            return Some(Found::TooLong { cut_off: false });
+        }
+        self.damaged.truncate(len);
+        Some(Found::NoText { cut_off: false })
     }
 
-    /// Whether the start of the stream is settled.
-    fn skip_bom(&mut self) -> bool {
-        let input = self.bytes.get(self.start..self.end).unwrap_or_default();
-        if input.len() < BOM.len() && BOM.starts_with(input) && !self.closed {
-            return false;
-        }
-        if input.starts_with(BOM) {
-            self.start += BOM.len();
-            self.searched = self.start;
-        }
-        self.at_stream_start = false;
-        true
+    fn discard_damaged(&mut self) {
+        self.salvage.feed(&self.damaged);
+        clear(&mut self.damaged);
+        self.mode = Mode::Discard;
     }
 
-    /// Gives memory back that a giant line needed.
-    fn shrink(&mut self) {
-        if self.start != self.end {
-            return;
+    /// What the end of the input leaves.
+    fn last_line(&mut self) -> Option<Found> {
+        if self.mode == Mode::Text && !self.raw.is_empty() {
+            // The beginning of a character.
+            let begun = self.text.as_bytes().get(self.start..).unwrap_or_default();
+            self.damaged.extend_from_slice(begun);
+            self.text.truncate(self.start);
+            self.mode = Mode::Damaged;
         }
-        (self.start, self.end, self.searched) = (0, 0, 0);
-        let capacity = self.bytes.len();
-        if capacity > KEPT_FOR_LARGE || (capacity > KEPT && self.last_line < capacity / 8) {
-            self.bytes = Vec::new();
+        if self.mode == Mode::Damaged {
+            self.damaged.append(&mut self.raw);
+            if self.damaged.len() > self.limit {
+                self.discard_damaged();
+            }
         }
+        match core::mem::replace(&mut self.mode, Mode::Text) {
+            Mode::Discard => return Some(Found::TooLong { cut_off: true }),
+            Mode::Damaged => return Some(Found::NoText { cut_off: true }),
+            Mode::Text => {}
+        }
+        let range = self.start..self.text.len();
+        let line = self.text.as_bytes().get(range.clone()).unwrap_or_default();
+        if line.is_empty() {
+            return None;
+        }
+        self.start = self.text.len();
+        if line.len() > self.limit {
+            self.salvage.feed(line);
+            return Some(Found::TooLong { cut_off: true });
+        }
+        match self.walker.finish(line) {
+            End::Blank => None,
+            End::Whole => Some(Found::Whole(range)),
+            End::Damaged => Some(Found::Truncated(range)),
+        }
+    }
+
+    /// Forgets what has been consumed, without moving more than that, and gives memory back.
+    fn compact(&mut self) {
+        let live = self.text.len() - self.start;
+        if self.start > 0 && live <= self.start {
+            self.text.drain(..self.start);
+            self.start = 0;
+        }
+        let room = self.text.capacity();
+        if room > KEEP && live <= room / 4 && (room > GIVE_BACK || self.quiet > QUIET_FRAMES) {
+            self.text.shrink_to(FIRST_READ.max(self.text.len()));
+        }
+        if self.raw_at > self.raw.len() / 2 {
+            self.raw.drain(..self.raw_at);
+            self.raw_at = 0;
+        }
+    }
+}
+
+/// How far `text_line` has come.
+enum Line {
+    Found(Found),
+    Blank,
+    More,
+}
+
+/// Appends to a text that grows geometrically, but not beyond what a line within the limit and a read need.
+fn push(text: &mut String, more: &str, limit: usize) {
+    let need = text.len().saturating_add(more.len());
+    if need > text.capacity() {
+        let bound = limit.saturating_add(2 * FIRST_READ);
+        let room = text.capacity().saturating_mul(2).clamp(FIRST_READ.min(bound), bound).max(need);
+        text.reserve_exact(room - text.len());
+    }
+    text.push_str(more);
+}
+
+/// Empties it, and gives back what a large line needed.
+fn clear(bytes: &mut Vec<u8>) {
+    bytes.clear();
+    bytes.shrink_to(KEEP);
+}
+
+/// How many bytes at the end are the beginning of a character, if what stands before them is UTF-8.
+fn cut_character(bytes: &[u8]) -> usize {
+    for (back, byte) in (1..=3).zip(bytes.iter().rev()) {
+        let width = match byte {
+            0x80..=0xbf => continue,
+            0xc2..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf4 => 4,
+            _ => 1,
+        };
+        return if width > back { back } else { 0 };
+    }
+    0
+}
+
+impl fmt::Debug for RecvBuffer {
+    /// Shows lengths only (SEC-03).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecvBuffer")
+            .field("limit", &self.limit)
+            .field("buffered", &(self.text.len() - self.start + self.raw.len() - self.raw_at + self.damaged.len()))
+            .field("mode", &self.mode)
+            .field("closed", &self.closed)
+            .finish_non_exhaustive()
     }
 }
 

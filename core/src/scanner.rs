@@ -1,291 +1,418 @@
-//! Owns the step from the bytes of a line to a [`Message`]: which top-level members there are and what they make.
-//! It must not know how lines are cut from reads, nor what a message means to a connection.
+//! Owns the walk over a line: it checks the JSON, finds the line's end itself and notes where the top-level members stand,
+//! all in one pass that can pause at any byte. It must not know what the members mean; it is the sole judge of what is JSON.
 
-use alloc::borrow::Cow;
+use core::ops::Range;
 
-use crate::config::{DEPTH_LIMIT, NAME_LIMIT};
-use crate::salvage::Salvage;
-use crate::walker::{Bits, Levels, Stop, Text, Walker};
-use crate::{ErrorObject, Id, Json, Message, Shape, Unreadable, UnreadableReason};
+use memchr::memchr;
 
-/// Where a member's value stands.
-type Span = (usize, usize);
+use crate::config::DEPTH_LIMIT;
 
-/// The top-level members of a line that is one JSON object.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Members {
-    version: bool,
-    id: Option<Span>,
-    method: Option<Span>,
-    params: Option<Span>,
-    result: Option<Span>,
-    error: Option<Span>,
-    /// A member name that decides something stands twice (UNR-08).
-    duplicate: bool,
-    duplicate_id: bool,
+/// A top-level member that a message can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Member {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
 }
 
-/// The usual start of a message, compared at once.
-const PREFIX: &[u8] = b"{\"jsonrpc\":\"2.0\",";
+/// How many [`Member`]s there are.
+const MEMBERS: usize = 6;
 
-/// Walks over one line at the start of `bytes`, up to its LF or the end. Gives its members and its length without the LF,
-/// white space at its end included.
-pub(crate) fn walk(bytes: &[u8]) -> Result<(Members, usize), Stop> {
-    let mut members = Members::default();
-    let mut walker = Walker::<true> { bytes, at: 0 };
-    let mut first = true;
-    if bytes.starts_with(PREFIX) {
-        members.version = true;
-        walker.at = PREFIX.len();
-        first = false;
-    } else {
-        walker.expect(b'{')?;
+impl Member {
+    const fn bit(self) -> u8 {
+        1 << self as u8
     }
-    loop {
-        if first {
-            walker.white_space();
-            if walker.peek()? == b'}' {
-                walker.at += 1;
-                break;
-            }
-            first = false;
-        }
-        let key = walker.key()?;
-        walker.white_space();
-        let start = walker.at;
-        walker.value(&mut Bits::default())?;
-        members.add(bytes, key, (start, walker.at));
-        if walker.peek()? != b',' {
-            walker.white_space();
-        }
-        match walker.peek()? {
-            b',' => walker.at += 1,
-            b'}' => {
-                walker.at += 1;
-                break;
-            }
-            _ => return Err(Stop::Bad),
-        }
+
+    /// The member of that name, which is unescaped.
+    fn named(name: &[u8]) -> Option<Self> {
+        Some(match name {
+            b"jsonrpc" => Self::Jsonrpc,
+            b"id" => Self::Id,
+            b"method" => Self::Method,
+            b"params" => Self::Params,
+            b"result" => Self::Result,
+            b"error" => Self::Error,
+            _ => return None,
+        })
     }
-    walker.white_space();
-    match bytes.get(walker.at) {
-        None | Some(b'\n') => Ok((members, walker.at)),
-        Some(_) => Err(Stop::Bad),
-    }
+}
+
+/// Where the known top-level members stand in the line.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Members {
+    /// The root is an object.
+    object: bool,
+    seen: u8,
+    repeated: u8,
+    values: [(usize, usize); MEMBERS],
 }
 
 impl Members {
-    #[inline]
-    fn add(&mut self, bytes: &[u8], key: Text, value: Span) {
-        let name = bytes.get(key.start + 1..key.end - 1).unwrap_or_default();
-        if key.escaped {
-            let token = bytes.get(key.start..key.end).unwrap_or_default();
-            if let Ok(name) = serde_json::from_slice::<Cow<'_, str>>(token) {
-                self.add_named(bytes, name.as_bytes(), value);
-            }
-        } else {
-            self.add_named(bytes, name, value);
+    pub(crate) const fn is_object(&self) -> bool {
+        self.object
+    }
+
+    /// A known member stands there twice (UNR-08).
+    pub(crate) const fn any_repeated(&self) -> bool {
+        self.repeated != 0
+    }
+
+    /// Where the value stands; `None` if there is no such member.
+    pub(crate) fn get(&self, member: Member) -> Option<Range<usize>> {
+        if self.seen & member.bit() == 0 {
+            return None;
+        }
+        self.values.get(member as usize).map(|(start, end)| *start..*end)
+    }
+}
+
+/// How far a walk has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Walk {
+    /// To the end of what is there, and all of it may be the beginning of JSON.
+    More,
+    /// To the LF at this offset, over one JSON value.
+    Whole(usize),
+    /// To the LF at this offset, over white space only.
+    Blank(usize),
+    /// To the LF at this offset, over something that is no JSON, or nested too deeply.
+    Damaged(usize),
+}
+
+/// What a line is that the end of the input closes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Whole,
+    Blank,
+    Damaged,
+}
+
+/// What may stand next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    Value,
+    /// A value or `]`.
+    FirstItem,
+    Name,
+    /// A name or `}`.
+    FirstName,
+    Colon,
+    /// A comma, or the end of the array or object.
+    Next,
+    /// The end of the line.
+    End,
+    /// The rest of the string that begins at `token`: a name or a value.
+    InName,
+    InString,
+    /// The LF of a line that is damaged.
+    LineEnd,
+}
+
+/// What a token reader found.
+enum Token {
+    /// The token ends before this offset.
+    End(usize),
+    /// It goes on behind what is there; reading can resume at this offset.
+    Open(usize),
+    Bad,
+}
+
+/// The walk over one line.
+#[derive(Debug)]
+pub(crate) struct Walker {
+    at: usize,
+    expect: Expect,
+    /// One bit a level, 1 for an object; the innermost is the lowest.
+    levels: u128,
+    depth: usize,
+    /// Where the string begins that is being read, or the top-level value.
+    token: usize,
+    member: Option<Member>,
+    value_at: usize,
+    members: Members,
+    /// A number or word is cut off at the end of what was there: it is read anew only when there is an LF, or as much again.
+    /// So a number of any length costs linear time for any chunk size.
+    wake: usize,
+    /// How far the LF has been looked for meanwhile.
+    sought: usize,
+}
+
+impl Walker {
+    pub(crate) fn new() -> Self {
+        Self {
+            at: 0,
+            expect: Expect::Value,
+            levels: 0,
+            depth: 0,
+            token: 0,
+            member: None,
+            value_at: 0,
+            members: Members::default(),
+            wake: 0,
+            sought: 0,
         }
     }
 
-    #[inline]
-    fn add_named(&mut self, bytes: &[u8], name: &[u8], value: Span) {
-        let place = match name {
-            b"id" => {
-                self.duplicate_id |= self.id.is_some();
-                &mut self.id
-            }
-            b"method" => &mut self.method,
-            b"params" => &mut self.params,
-            b"result" => &mut self.result,
-            b"error" => &mut self.error,
-            b"jsonrpc" => {
-                self.duplicate |= self.version;
-                self.version = bytes.get(value.0..value.1) == Some(b"\"2.0\"");
-                return;
-            }
-            _ => return,
-        };
-        self.duplicate |= place.is_some();
-        *place = Some(value);
+    /// The members found so far: all, once the walk has come to [`Walk::Whole`].
+    pub(crate) const fn members(&self) -> &Members {
+        &self.members
     }
-}
 
-/// What a whole line says. `line` has no LF; `walked` is what [`walk`] said of it.
-pub(crate) fn message<'b>(line: &'b [u8], walked: Result<Members, Stop>) -> Message<'b> {
-    let Ok(members) = walked else { return Message::Unreadable(diagnose(line)) };
-    let Ok(text) = simdutf8::basic::from_utf8(line) else { return Message::Unreadable(diagnose(line)) };
-    match assemble(text, members) {
-        Ok(message) => message,
-        Err(reason) => Message::Unreadable(invalid_message(text, members, reason)),
+    /// The input ends with `line`.
+    pub(crate) fn finish(&mut self, line: &[u8]) -> End {
+        self.wake = 0;
+        match self.walk(line) {
+            Walk::More if self.expect == Expect::End => End::Whole,
+            Walk::More if self.expect == Expect::Value && self.depth == 0 && self.at == line.len() => End::Blank,
+            _ => End::Damaged,
+        }
     }
-}
 
-fn assemble(text: &str, members: Members) -> Result<Message<'_>, UnreadableReason> {
-    const INVALID: UnreadableReason = UnreadableReason::InvalidMessage;
-    if members.duplicate || !members.version {
-        return Err(INVALID);
-    }
-    let at = |span: Span| text.get(span.0..span.1).unwrap_or_default();
-    let id = match members.id {
-        None => None,
-        Some(span) => Some(known_id(at(span))?),
-    };
-    let params = members.params.map(|span| Json::trusted(at(span)));
-    match (members.method, members.result, members.error) {
-        (Some(method), None, None) => {
-            let token = at(method);
-            if !token.starts_with('"') {
-                return Err(INVALID);
-            }
-            if token.len() - 2 > NAME_LIMIT {
-                return Err(UnreadableReason::NameTooLong);
-            }
-            let method = string(token).ok_or(INVALID)?;
-            match id {
-                None => Ok(Message::Notification { method, params }),
-                Some(Some(id)) => Ok(Message::Request { id, method, params }),
-                Some(None) => Err(INVALID),
+    /// Goes on over `line`: the line from its beginning to the end of what is there, the bytes seen before unchanged.
+    pub(crate) fn walk(&mut self, line: &[u8]) -> Walk {
+        if line.len() < self.wake {
+            let found = line.get(self.sought..).and_then(|rest| memchr(b'\n', rest));
+            if found.is_none() {
+                self.sought = line.len();
+                return Walk::More;
             }
         }
-        (None, Some(result), None) => match id {
-            Some(Some(id)) => Ok(Message::Response { id, result: Json::trusted(at(result)) }),
-            _ => Err(INVALID),
-        },
-        (None, None, Some(error)) => {
-            let error = error_object(Json::trusted(at(error))).ok_or(INVALID)?;
-            Ok(Message::Error { id: id.flatten(), error })
+        if self.expect != Expect::LineEnd {
+            if let Some(done) = self.tokens(line) {
+                return done;
+            }
+            // Damaged at `at`, which is not behind the line's end.
+            self.expect = Expect::LineEnd;
         }
-        _ => Err(INVALID),
+        match line.get(self.at..).and_then(|rest| memchr(b'\n', rest)) {
+            Some(found) => Walk::Damaged(self.at + found),
+            None => {
+                self.at = line.len();
+                Walk::More
+            }
+        }
     }
-}
 
-/// The id of a member: `Ok(None)` for null.
-fn known_id(token: &str) -> Result<Option<Id<'_>>, UnreadableReason> {
-    if token == "null" {
-        return Ok(None);
+    /// `None` when something stands at `at` that must not.
+    fn tokens(&mut self, line: &[u8]) -> Option<Walk> {
+        loop {
+            let at = self.at;
+            let Some(&byte) = line.get(at) else { return Some(Walk::More) };
+            match self.expect {
+                Expect::InName | Expect::InString => match string(line, at) {
+                    Token::End(end) => {
+                        self.at = end;
+                        if self.expect == Expect::InName {
+                            if self.depth == 1 {
+                                self.name(line.get(self.token + 1..end - 1)?);
+                            }
+                            self.expect = Expect::Colon;
+                        } else {
+                            self.scalar(self.token, end);
+                        }
+                    }
+                    Token::Open(resume) => {
+                        self.at = resume;
+                        return Some(Walk::More);
+                    }
+                    Token::Bad => return None,
+                },
+                _ if matches!(byte, b' ' | b'\t' | b'\r') => self.at += 1,
+                Expect::Value | Expect::FirstItem => match byte {
+                    b'"' => {
+                        self.token = at;
+                        self.at += 1;
+                        self.expect = Expect::InString;
+                    }
+                    b'{' | b'[' => self.open(byte == b'{')?,
+                    b']' if self.expect == Expect::FirstItem => self.close(false)?,
+                    b'\n' if self.depth == 0 => return Some(Walk::Blank(at)),
+                    _ => match scalar(line, at) {
+                        Token::End(end) => {
+                            self.at = end;
+                            self.scalar(at, end);
+                        }
+                        Token::Open(_) => {
+                            self.wake = line.len().saturating_add(line.len() - at);
+                            self.sought = line.len();
+                            return Some(Walk::More);
+                        }
+                        Token::Bad => return None,
+                    },
+                },
+                Expect::Name | Expect::FirstName => match byte {
+                    b'"' => {
+                        self.token = at;
+                        self.at += 1;
+                        self.expect = Expect::InName;
+                    }
+                    b'}' if self.expect == Expect::FirstName => self.close(true)?,
+                    _ => return None,
+                },
+                Expect::Colon => {
+                    if byte != b':' {
+                        return None;
+                    }
+                    self.at += 1;
+                    self.expect = Expect::Value;
+                }
+                Expect::Next => match byte {
+                    b',' => {
+                        self.at += 1;
+                        self.expect = if self.levels & 1 == 1 { Expect::Name } else { Expect::Value };
+                    }
+                    b'}' => self.close(true)?,
+                    b']' => self.close(false)?,
+                    _ => return None,
+                },
+                Expect::End => return (byte == b'\n').then_some(Walk::Whole(at)),
+                Expect::LineEnd => return None,
+            }
+        }
     }
-    match Id::parse(token) {
-        Some(id) => Ok(Some(id)),
-        None if token.len() > NAME_LIMIT => Err(UnreadableReason::IdTooLong),
-        None => Err(UnreadableReason::InvalidMessage),
-    }
-}
 
-/// The text of a string token. A lone surrogate has none.
-fn string(token: &str) -> Option<Cow<'_, str>> {
-    let inner = token.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        return serde_json::from_str(token).ok().map(Cow::Owned);
+    /// A top-level name has been read.
+    fn name(&mut self, name: &[u8]) {
+        if !self.members.object {
+            return;
+        }
+        self.member = Member::named(name).or_else(|| {
+            let text = core::str::from_utf8(name).ok()?;
+            Member::named(crate::json::unescape(text)?.as_bytes())
+        });
+        if let Some(member) = self.member {
+            self.members.repeated |= self.members.seen & member.bit();
+            self.members.seen |= member.bit();
+        }
     }
-    Some(Cow::Borrowed(inner))
-}
 
-fn error_object(raw: Json<'_>) -> Option<ErrorObject<'_>> {
-    if !raw.is_object() {
-        return None;
+    fn open(&mut self, object: bool) -> Option<()> {
+        if self.depth == DEPTH_LIMIT {
+            return None;
+        }
+        match self.depth {
+            0 => self.members.object = object,
+            1 => self.value_at = self.at,
+            _ => {}
+        }
+        self.depth += 1;
+        self.levels = (self.levels << 1) | u128::from(object);
+        self.at += 1;
+        self.expect = if object { Expect::FirstName } else { Expect::FirstItem };
+        Some(())
     }
-    let (mut code, mut message, mut data) = (None, None, None);
-    for (name, value) in raw.members() {
-        match &*name {
-            "code" => code = error_code(value.get()),
-            "message" => message = string(value.get()),
-            "data" => data = Some(value),
+
+    fn close(&mut self, object: bool) -> Option<()> {
+        if (self.levels & 1 == 1) != object {
+            return None;
+        }
+        self.levels >>= 1;
+        self.depth -= 1;
+        self.at += 1;
+        self.expect = Expect::Next;
+        match self.depth {
+            0 => self.expect = Expect::End,
+            1 => self.value(self.value_at, self.at),
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// A value that is no array or object has been read.
+    fn scalar(&mut self, start: usize, end: usize) {
+        self.expect = Expect::Next;
+        match self.depth {
+            0 => self.expect = Expect::End,
+            1 => self.value(start, end),
             _ => {}
         }
     }
-    Some(ErrorObject { code: code?, message: message?, data, raw })
+
+    /// A value one level down has been read.
+    fn value(&mut self, start: usize, end: usize) {
+        if let Some(slot) = self.member.take().and_then(|member| self.members.values.get_mut(member as usize)) {
+            *slot = (start, end);
+        }
+    }
 }
 
-/// An integer by value that fits 64 bits.
-fn error_code(token: &str) -> Option<i64> {
-    token.parse().ok().or_else(|| {
-        let (sign, digits) = token.strip_prefix('-').map_or((1_i128, token), |digits| (-1, digits));
-        let value = Id::parse(digits).filter(|_| !digits.starts_with('"'))?.as_u64()?;
-        i64::try_from(sign * i128::from(value)).ok()
-    })
+/// Reads on in a string, from a place that is not inside an escape. A surrogate that stands alone passes: it is JSON, and
+/// what it means is the business of whoever reads the value.
+fn string(line: &[u8], mut at: usize) -> Token {
+    loop {
+        let Some(&byte) = line.get(at) else { return Token::Open(at) };
+        match byte {
+            b'"' => return Token::End(at + 1),
+            b'\\' => match line.get(at + 1) {
+                None => return Token::Open(at),
+                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => at += 2,
+                Some(b'u') => {
+                    let digits = line.get(at + 2..).unwrap_or_default();
+                    let digits = digits.get(..4).unwrap_or(digits);
+                    if !digits.iter().all(u8::is_ascii_hexdigit) {
+                        return Token::Bad;
+                    }
+                    if digits.len() < 4 {
+                        return Token::Open(at);
+                    }
+                    at += 6;
+                }
+                Some(_) => return Token::Bad,
+            },
+            0..=0x1f => return Token::Bad,
+            _ => at += 1,
+        }
+    }
 }
 
-/// A line that is an object, but no message.
-fn invalid_message(text: &str, members: Members, reason: UnreadableReason) -> Unreadable<'_> {
-    let at = |span: Span| text.get(span.0..span.1).unwrap_or_default();
-    let id = members.id.filter(|_| !members.duplicate_id).and_then(|span| Id::parse(at(span)));
-    let response = members.result.is_some() || members.error.is_some();
-    let shape = match (members.method.is_some(), response, members.id.is_some()) {
-        (false, true, _) => Shape::Response,
-        (true, false, true) => Shape::Request,
-        (true, false, false) => Shape::Notification,
-        _ => Shape::Unknown,
+/// Reads a number, `true`, `false` or `null` that begins at `start`.
+fn scalar(line: &[u8], start: usize) -> Token {
+    let rest = line.get(start..).unwrap_or_default();
+    let word: &[u8] = match rest.first() {
+        Some(b't') => b"true",
+        Some(b'f') => b"false",
+        Some(b'n') => b"null",
+        _ => return number(line, start),
     };
-    let code = members.error.and_then(|span| {
-        let error = Json::trusted(at(span));
-        let code = error.is_object().then(|| error.members().find(|(name, _)| name == "code")).flatten();
-        code.and_then(|(_, value)| error_code(value.get()))
-    });
-    Unreadable { reason, id, shape, code, len: text.len() as u64 }
-}
-
-/// What is wrong with a line that the walk refused: the slow and careful look.
-fn diagnose(line: &[u8]) -> Unreadable<'_> {
-    let len = line.len() as u64;
-    let unknown = |reason| Unreadable { reason, id: None, shape: Shape::Unknown, code: None, len };
-    let prefix = b"Content-Length:";
-    if line.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)) {
-        return unknown(UnreadableReason::ContentLength);
-    }
-    let mut salvage = Salvage::new();
-    salvage.feed(line);
-    let utf8 = simdutf8::basic::from_utf8(line).is_ok();
-    let mut walker = Walker::<true> { bytes: line, at: 0 };
-    let valid = walker.value(&mut Levels::default()).is_ok() && {
-        walker.white_space();
-        walker.at == line.len()
-    };
-    let reason = match (utf8, valid) {
-        (false, _) => UnreadableReason::InvalidUtf8,
-        (true, false) => UnreadableReason::InvalidJson,
-        // Valid, and no object that the walk would take: nested too deep, or a scalar or an array.
-        (true, true) if deeper_than_limit(line) => UnreadableReason::TooDeep,
-        (true, true) => return unknown(UnreadableReason::InvalidMessage),
-    };
-    Unreadable { reason, id: salvaged(line, &salvage), shape: salvage.shape(utf8 && valid), code: None, len }
-}
-
-fn deeper_than_limit(line: &[u8]) -> bool {
-    let mut walker = Walker::<true> { bytes: line, at: 0 };
-    let mut levels = Depth { inner: Levels::default(), deepest: 0 };
-    walker.value(&mut levels).is_ok() && levels.deepest > DEPTH_LIMIT
-}
-
-/// Measures how deep a walk goes.
-struct Depth {
-    inner: Levels,
-    deepest: usize,
-}
-
-impl crate::walker::Stack for Depth {
-    fn push(&mut self, object: bool) -> bool {
-        let pushed = self.inner.push(object);
-        self.deepest = self.deepest.max(self.inner.depth());
-        pushed
-    }
-
-    fn pop(&mut self) {
-        self.inner.pop();
-    }
-
-    fn depth(&self) -> usize {
-        self.inner.depth()
-    }
-
-    fn in_object(&self) -> bool {
-        self.inner.in_object()
+    match rest.get(..word.len()) {
+        Some(there) if there == word => Token::End(start + word.len()),
+        None if word.starts_with(rest) => Token::Open(start),
+        _ => Token::Bad,
     }
 }
 
-/// The id that the salvage found, borrowed from the line.
-fn salvaged<'b>(line: &'b [u8], salvage: &Salvage) -> Option<Id<'b>> {
-    let token = salvage.id()?.token().as_bytes();
-    let at = memchr::memmem::find(line, token)?;
-    core::str::from_utf8(line.get(at..at + token.len())?).ok().and_then(Id::parse)
+fn number(line: &[u8], start: usize) -> Token {
+    let mut at = start + usize::from(line.get(start) == Some(&b'-'));
+    let whole = at;
+    at = digits(line, at);
+    if at == whole || (at > whole + 1 && line.get(whole) == Some(&b'0')) {
+        return if at == line.len() && at == whole { Token::Open(start) } else { Token::Bad };
+    }
+    if line.get(at) == Some(&b'.') {
+        let fraction = at + 1;
+        at = digits(line, fraction);
+        if at == fraction {
+            return if at == line.len() { Token::Open(start) } else { Token::Bad };
+        }
+    }
+    if matches!(line.get(at), Some(b'e' | b'E')) {
+        at += 1;
+        at += usize::from(matches!(line.get(at), Some(b'+' | b'-')));
+        let exponent = at;
+        at = digits(line, exponent);
+        if at == exponent {
+            return if at == line.len() { Token::Open(start) } else { Token::Bad };
+        }
+    }
+    if at == line.len() { Token::Open(start) } else { Token::End(at) }
+}
+
+fn digits(line: &[u8], mut at: usize) -> usize {
+    while line.get(at).is_some_and(u8::is_ascii_digit) {
+        at += 1;
+    }
+    at
 }
