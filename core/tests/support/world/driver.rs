@@ -251,6 +251,7 @@ impl World {
         let mut temper = if calm { Temper::good() } else { Temper::draw(&mut self.random) };
         // A program does not become another one between two lives; one that never was up has no second life.
         temper.legacy &= self.wires.is_empty();
+        temper.scripted |= calm && self.random.once_in(3);
         self.begin_life(temper);
     }
 

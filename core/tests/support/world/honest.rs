@@ -27,6 +27,8 @@ pub(crate) struct Honest {
     waiting: BTreeMap<Ticket, u64>,
     oracle: ServerOracle,
     input_ended: bool,
+    changes_left: u32,
+    next_change_us: u64,
     /// Longest answer that makes sense with the pipes at hand.
     answer_limit: usize,
     trace: Trace,
@@ -41,6 +43,8 @@ impl Honest {
             waiting: BTreeMap::new(),
             oracle: ServerOracle::default(),
             input_ended: false,
+            changes_left: 40,
+            next_change_us: 0,
             answer_limit,
             trace: trace.clone(),
         }
@@ -68,9 +72,11 @@ impl Honest {
                         _ => unreachable!("a new admission"),
                     }
                 }
+                Event::Cancellation { id: Some(id), applied: true, .. } => self.oracle.silenced(id.token()),
                 Event::Dropped(dropped) => {
                     // The last line may be cut off: everything else of an honest client can be read.
                     assert!(self.input_ended, "the client wrote what its server drops: {dropped:?}: {text}");
+                    self.oracle.truncated();
                 }
                 _ => {}
             }
@@ -115,10 +121,14 @@ impl Honest {
 
     fn run_handlers(&mut self, now_us: u64, random: &mut Random) -> bool {
         let now = instant(now_us);
-        if random.once_in(64) {
-            let change =
-                random.pick(&[Change::ToolsList, Change::Resource { subscribed: "sim://1", uri: "sim://1/part" }]);
-            self.server.publish(change, now);
+        if self.changes_left > 0 && self.next_change_us <= now_us {
+            self.changes_left -= 1;
+            self.next_change_us = now_us + random.below(5_000_000);
+            let part = Change::Resource { subscribed: "sim://1", uri: "sim://1/part" };
+            let change = random.pick(&[Change::ToolsList, part]);
+            let told = self.server.publish(change, now);
+            self.trace.say("server", format_args!("{change:?} told to {told}"));
+            return true;
         }
         let due: Vec<Ticket> =
             self.handlers.iter().filter(|(_, handler)| handler.due_us <= now_us).map(|(ticket, _)| *ticket).collect();
@@ -204,7 +214,8 @@ impl Brain for Honest {
 
     fn next_us(&self) -> Option<u64> {
         let handlers = self.handlers.values().map(|handler| handler.due_us);
-        handlers.chain(self.server.poll_timeout().and_then(time_us)).min()
+        let change = (self.changes_left > 0).then_some(self.next_change_us);
+        handlers.chain(change).chain(self.server.poll_timeout().and_then(time_us)).min()
     }
 
     fn output(&mut self, now_us: u64) -> &[u8] {

@@ -48,7 +48,7 @@ enum Phase {
     /// Faults and intentions.
     Storm,
     /// No more faults; what is open ends in its time, and a server that behaves answers.
-    Calm { since_us: u64, tries: u32, results: u64 },
+    Calm { since_us: u64, tries: u32, results: u64, next_us: u64 },
     /// Closed: all must be over soon.
     Ending { since_us: u64 },
 }
@@ -212,7 +212,11 @@ impl World {
         let client = self.supervisor.poll_timeout().and_then(time_us);
         let child = self.child.as_ref().and_then(Child::next_us);
         let intent = (self.phase == Phase::Storm && self.intents > 0).then_some(self.next_intent_us);
-        client.into_iter().chain(child).chain(intent).min()
+        let again = match self.phase {
+            Phase::Calm { next_us, .. } if next_us > self.now_us => Some(next_us),
+            _ => None,
+        };
+        client.into_iter().chain(child).chain(intent).chain(again).min()
     }
 
     /// The first of all acts, in an order that starts anywhere, that does something.
@@ -241,9 +245,9 @@ impl World {
                 if let Some(child) = &mut self.child {
                     child.calm_down();
                 }
-                self.phase = Phase::Calm { since_us: self.now_us, tries: 0, results: 0 };
+                self.phase = Phase::Calm { since_us: self.now_us, tries: 0, results: 0, next_us: 0 };
             }
-            Phase::Calm { since_us, tries, results } => {
+            Phase::Calm { since_us, tries, results, next_us } => {
                 assert!(self.now_us - since_us < 3_000_000_000, "a request that does not end: {:?}", self.oracle.open);
                 if self.oracle.open.values().any(|tracked| !tracked.listen) {
                     return false;
@@ -251,11 +255,17 @@ impl World {
                 if tries > 0 && self.oracle.results > results {
                     self.end();
                     self.phase = Phase::Ending { since_us: self.now_us };
+                } else if next_us > self.now_us {
+                    return false;
                 } else {
                     assert!(tries < 10, "a server that behaves is asked and does not answer");
                     let results = self.oracle.results;
                     match self.ask_promptly() {
-                        Ok(()) => self.phase = Phase::Calm { since_us, tries: tries + 1, results },
+                        Ok(()) => {
+                            // A server that was busy is asked again when the last of its handlers is through.
+                            let next_us = self.now_us + 40_000_000;
+                            self.phase = Phase::Calm { since_us, tries: tries + 1, results, next_us };
+                        }
                         Err(SendError::Full) => return false,
                         Err(_) => self.phase = Phase::Ending { since_us: self.now_us },
                     }

@@ -2,8 +2,6 @@
 
 use super::random::Random;
 
-const ALWAYS_SCRIPTED: bool = true;
-
 /// Drawn anew for each life.
 #[derive(Debug, Clone)]
 #[allow(clippy::struct_excessive_bools)]
@@ -57,7 +55,7 @@ impl Temper {
             closes_output_after: None,
             closes_input_at_us: None,
             garbage_once_in: 0,
-            scripted: ALWAYS_SCRIPTED,
+            scripted: false,
             legacy: false,
             helper: None,
         }
@@ -65,7 +63,7 @@ impl Temper {
 
     pub(crate) fn draw(random: &mut Random) -> Self {
         let mut temper = Self::good();
-        temper.scripted = ALWAYS_SCRIPTED || random.once_in(3);
+        temper.scripted = random.once_in(3);
         if random.once_in(3) {
             return temper;
         }
