@@ -422,3 +422,6 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
         (one, None) | (None, one) => one,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::in_flight::Place;
-use super::outgoing::{self, Envelope, Payload, Token};
+use super::outgoing::{self, Envelope, Params, Payload, Token};
 use super::probe::{self, Probe, Verdict};
 use super::{Connection, Signal, Stage, Waiting};
 use crate::{Cause, Instant, Json, JsonBuf};
@@ -39,7 +39,7 @@ impl Connection {
         let id = self.table.mint();
         let envelope = &self.envelope;
         // The queue is empty or holds what was let in before; the probe is not measured, so a push does not fail.
-        let text = |out: &mut _| envelope.request(out, id, probe::METHOD, None, &Token::None);
+        let text = |out: &mut _| envelope.request(out, id, probe::METHOD, Params::EMPTY, &Token::None);
         let Ok(frame) = self.out.push(true, text) else { return };
         self.stage = Stage::Probing(Probe::new(id, frame, version, again, start_deadline));
     }
@@ -84,7 +84,9 @@ impl Connection {
                 self.between_lives = true;
                 self.carry_over();
                 self.out.clear();
+                // The next server can say nothing about what this one was asked.
                 self.hint = None;
+                self.table.recent.forget_candidates();
                 return;
             }
             _ => {}

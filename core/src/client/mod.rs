@@ -23,6 +23,7 @@ use alloc::vec::Vec;
 
 use self::in_flight::Table;
 use self::outgoing::{Envelope, Payload};
+use self::peek::Finders;
 use self::probe::Probe;
 use crate::send_buffer::SendBuffer;
 use crate::{Cause, ConfigError, ConnectionError, Filter, Instant, Json, JsonBuf, Message, SendError};
@@ -89,6 +90,7 @@ pub struct Connection {
     next_turn: u64,
     out: SendBuffer,
     envelope: Envelope,
+    finders: Finders,
     signals: VecDeque<Signal>,
     blocked: Blocked,
     /// The last thing seen that may explain a missing answer.
@@ -147,6 +149,7 @@ impl Connection {
             next_turn: 0,
             out: SendBuffer::new(config.queue_limit),
             envelope: Envelope::new(&config, version.unwrap_or_default()),
+            finders: Finders::new(),
             signals: VecDeque::new(),
             blocked: Blocked::default(),
             hint: None,

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::Config;
-use super::peek;
+use super::peek::{self, Finders};
 use crate::config::REASON_LIMIT;
 use crate::{Id, IdBuf, Json, SendError, encode};
 
@@ -67,12 +67,24 @@ impl Payload {
 
 /// The caller's own progress token among the `_meta` members of its params, if there is one. It is taken over as if it had
 /// been given as an option, so that its uniqueness is checked and its progress finds the way back (PRG-01).
-pub(super) fn token_in(params: Option<Json<'_>>) -> Option<IdBuf> {
-    let params = params?;
-    if !peek::may_contain(params, b"progressToken") {
-        return None;
-    }
+pub(super) fn token_in(params: Json<'_>) -> Option<IdBuf> {
     Id::parse(peek::member(peek::member(params, "_meta")?, "progressToken")?.get()).map(IdBuf::from)
+}
+
+/// The params of a request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Params<'a> {
+    pub(super) text: Json<'a>,
+    /// They may have a `_meta` of their own, so that the core's has to be merged with it.
+    pub(super) may_have_meta: bool,
+}
+
+impl<'a> Params<'a> {
+    pub(super) const EMPTY: Params<'static> = Params { text: Json::EMPTY, may_have_meta: false };
+
+    pub(super) fn new(text: Option<Json<'a>>, finders: &Finders) -> Self {
+        text.map_or(Params::EMPTY, |text| Self { text, may_have_meta: finders.may_have_meta(text) })
+    }
 }
 
 /// Writes frames for one protocol version.
@@ -110,8 +122,8 @@ impl Envelope {
     }
 
     /// A request. The caller's `_meta` members stay but for the keys that are the core's (META-06).
-    pub(super) fn request(&self, out: &mut Vec<u8>, id: u64, method: &str, params: Option<Json<'_>>, token: &Token) {
-        let params = params.unwrap_or(Json::EMPTY);
+    pub(super) fn request(&self, out: &mut Vec<u8>, id: u64, method: &str, params: Params<'_>, token: &Token) {
+        let Params { text: params, may_have_meta } = params;
         out.reserve(params.get().len() + method.len() + self.overhead());
         encode::raw(out, r#"{"jsonrpc":"2.0","id":"#);
         encode::uint(out, id);
@@ -130,7 +142,7 @@ impl Envelope {
                 encode::raw(out, own.as_id().token());
             }
         }
-        if peek::may_contain(params, b"\"_meta\"") {
+        if may_have_meta {
             self.merge(out, params);
         } else {
             out.push(b'}');
@@ -213,6 +225,7 @@ mod tests {
     fn request(config: &Config, params: Option<&str>, token: &Token) -> String {
         let mut out = Vec::new();
         let params = params.map(|p| Json::parse(p).expect("JSON"));
+        let params = Params::new(params, &Finders::new());
         Envelope::new(config, "2026-07-28").request(&mut out, 7, "m", params, token);
         let text = String::from_utf8(out).expect("UTF-8");
         let _: serde_json::Value = serde_json::from_str(&text).expect("a frame is JSON");
@@ -274,9 +287,9 @@ mod tests {
         let own = Token::Own(IdBuf::from(Id::parse("\"p-9\"").expect("a string")));
         assert!(request(&config(), None, &own).contains(r#""progressToken":"p-9"}"#));
         assert!(request(&config(), None, &Token::Minted).contains(r#""progressToken":7}"#));
-        let token = token_in(Some(Json::parse(r#"{"_meta":{"progressToken":"t"}}"#).expect("JSON")));
+        let token = token_in(Json::parse(r#"{"_meta":{"progressToken":"t"}}"#).expect("JSON"));
         assert_eq!(token.expect("a token").as_id().token(), "\"t\"");
-        assert!(token_in(Some(Json::parse(r#"{"progressToken":"t"}"#).expect("JSON"))).is_none());
+        assert!(token_in(Json::parse(r#"{"progressToken":"t"}"#).expect("JSON")).is_none());
     }
 
     // CAN-01, W-01: the exact text; a reason is cut at 1 KiB, between characters.

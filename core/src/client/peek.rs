@@ -3,7 +3,7 @@
 
 use alloc::string::String;
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 use super::ResultKind;
 use crate::{Id, Json};
@@ -16,38 +16,63 @@ pub(super) fn member<'a>(object: Json<'a>, name: &str) -> Option<Json<'a>> {
     object.members().filter(|(key, _)| key == name).last().map(|(_, value)| value)
 }
 
-/// Whether `object` can have a member of this name at any depth: it stands there, or escapes may hide it.
-pub(super) fn may_contain(object: Json<'_>, name: &[u8]) -> bool {
-    let bytes = object.get().as_bytes();
-    memmem::find(bytes, name).is_some() || memmem::find(bytes, b"\\u").is_some()
+/// Prepared searches for the few names that payloads are looked through for. A name can be hidden behind `\u` escapes, so text
+/// with such an escape counts as having every name: then a walk over the members decides.
+#[derive(Debug)]
+pub(super) struct Finders {
+    escape: Finder<'static>,
+    meta: Finder<'static>,
+    result_type: Finder<'static>,
+    subscription_id: Finder<'static>,
 }
 
-/// The `resultType` of a result (MSG-13); `None` if it is one that nobody knows.
-pub(super) fn result_kind(result: Json<'_>) -> Option<ResultKind> {
-    const USUAL: &str = r#"{"resultType":"complete""#;
-    if result.get().starts_with(USUAL) || !may_contain(result, b"resultType") {
-        return Some(ResultKind::Complete);
+impl Finders {
+    pub(super) fn new() -> Self {
+        Self {
+            escape: Finder::new("\\u"),
+            meta: Finder::new("\"_meta\""),
+            result_type: Finder::new("resultType"),
+            // The slash of the key may be escaped (some encoders always do), so only what follows it is looked for.
+            subscription_id: Finder::new("subscriptionId"),
+        }
     }
-    let Some(kind) = member(result, "resultType") else { return Some(ResultKind::Complete) };
-    match kind.get() {
-        r#""complete""# => Some(ResultKind::Complete),
-        r#""input_required""# => Some(ResultKind::InputRequired),
-        _ => match kind.deserialize::<String>().as_deref() {
-            Ok("complete") => Some(ResultKind::Complete),
-            Ok("input_required") => Some(ResultKind::InputRequired),
-            _ => None,
-        },
-    }
-}
 
-/// The subscription id in the `_meta` of a notification's params: the value as it stands there.
-pub(super) fn subscription_id<'b>(params: Option<Json<'b>>) -> Option<&'b str> {
-    let params = params?;
-    // The slash of the key may be escaped (some encoders always do), so only what follows it is looked for.
-    if !may_contain(params, b"subscriptionId") {
-        return None;
+    fn may_contain(&self, name: &Finder<'_>, text: Json<'_>) -> bool {
+        let bytes = text.get().as_bytes();
+        name.find(bytes).is_some() || self.escape.find(bytes).is_some()
     }
-    member(member(params, "_meta")?, SUBSCRIPTION_ID).map(Json::get)
+
+    /// Whether params may have a `_meta` member, at some depth.
+    pub(super) fn may_have_meta(&self, params: Json<'_>) -> bool {
+        self.may_contain(&self.meta, params)
+    }
+
+    /// The `resultType` of a result (MSG-13); `None` if it is one that nobody knows.
+    pub(super) fn result_kind(&self, result: Json<'_>) -> Option<ResultKind> {
+        const USUAL: &str = r#"{"resultType":"complete""#;
+        if result.get().starts_with(USUAL) || !self.may_contain(&self.result_type, result) {
+            return Some(ResultKind::Complete);
+        }
+        let Some(kind) = member(result, "resultType") else { return Some(ResultKind::Complete) };
+        match kind.get() {
+            r#""complete""# => Some(ResultKind::Complete),
+            r#""input_required""# => Some(ResultKind::InputRequired),
+            _ => match kind.deserialize::<String>().as_deref() {
+                Ok("complete") => Some(ResultKind::Complete),
+                Ok("input_required") => Some(ResultKind::InputRequired),
+                _ => None,
+            },
+        }
+    }
+
+    /// The subscription id in the `_meta` of a notification's params: the value as it stands there.
+    pub(super) fn subscription_id<'b>(&self, params: Option<Json<'b>>) -> Option<&'b str> {
+        let params = params?;
+        if !self.may_contain(&self.subscription_id, params) {
+            return None;
+        }
+        member(member(params, "_meta")?, SUBSCRIPTION_ID).map(Json::get)
+    }
 }
 
 /// Progress of one notification.
@@ -83,7 +108,7 @@ mod tests {
     // MSG-13: an absent resultType reads as complete, an unknown one is told apart, however it is spelt and wherever it stands.
     #[test]
     fn the_result_type_is_found_wherever_it_stands() {
-        let kind = |text: &str| result_kind(Json::parse(text).expect("JSON"));
+        let kind = |text: &str| Finders::new().result_kind(Json::parse(text).expect("JSON"));
         let complete = Some(ResultKind::Complete);
         for text in [
             r#"{"resultType":"complete","a":1}"#,
@@ -107,13 +132,13 @@ mod tests {
     // RTE-04: encoders that escape the slash, or hide the key behind `\u`, name the same subscription.
     #[test]
     fn the_subscription_id_is_found_however_its_key_is_spelt() {
-        let id = |text: &'static str| subscription_id(Some(Json::parse(text).expect("JSON")));
+        let id = |text: &'static str| Finders::new().subscription_id(Some(Json::parse(text).expect("JSON")));
         assert_eq!(id(r#"{"_meta":{"io.modelcontextprotocol/subscriptionId":3}}"#), Some("3"));
         assert_eq!(id(r#"{"a":1,"_meta":{"b":2,"io.modelcontextprotocol\/subscriptionId":"L1"}}"#), Some(r#""L1""#));
         assert_eq!(id(r#"{"\u005fmeta":{"io.modelcontextprotocol/\u0073ubscriptionId":4}}"#), Some("4"));
         assert_eq!(id(r#"{"io.modelcontextprotocol/subscriptionId":3}"#), None);
         assert_eq!(id(r#"{"_meta":[]}"#), None);
-        assert_eq!(subscription_id(None), None);
+        assert_eq!(Finders::new().subscription_id(None), None);
     }
 
     // case 057: a progress that is no finite number is no progress.

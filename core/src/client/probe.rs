@@ -7,7 +7,8 @@ use core::time::Duration;
 
 use serde::Deserialize;
 
-use super::{ResultKind, peek};
+use super::ResultKind;
+use super::peek::Finders;
 use crate::send_buffer::FrameNumber;
 use crate::{ConnectionError, Instant, Json};
 
@@ -95,13 +96,13 @@ pub(super) enum Verdict {
 
 /// Judges the result of the probe (VER-03). One that is no discover result comes from a server that answers anything to anything:
 /// it is taken for a legacy one.
-pub(super) fn judge_result(result: Json<'_>, ours: &[String]) -> Verdict {
+pub(super) fn judge_result(result: Json<'_>, finders: &Finders, ours: &[String]) -> Verdict {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Discovered {
         supported_versions: Vec<String>,
     }
-    let whole = result.is_object() && peek::result_kind(result) == Some(ResultKind::Complete);
+    let whole = result.is_object() && finders.result_kind(result) == Some(ResultKind::Complete);
     match result.deserialize::<Discovered>() {
         Ok(Discovered { supported_versions: theirs }) if whole => match common(ours, &theirs) {
             Some(version) => Verdict::Modern(version),
@@ -161,7 +162,7 @@ mod tests {
     #[test]
     fn a_common_version_settles_it() {
         let ours = versions(&["2026-07-28", "2026-01-01"]);
-        let judge = |text: &str| judge_result(Json::parse(text).expect("JSON"), &ours);
+        let judge = |text: &str| judge_result(Json::parse(text).expect("JSON"), &Finders::new(), &ours);
         assert_eq!(
             judge(r#"{"resultType":"complete","supportedVersions":["2026-01-01","2026-07-28"]}"#),
             Verdict::Modern("2026-07-28".into())
@@ -189,7 +190,11 @@ mod tests {
             r#"{"supportedVersions":[1]}"#,
             r#"{"resultType":"x","supportedVersions":["2026-07-28"]}"#,
         ] {
-            assert_eq!(judge_result(Json::parse(text).expect("JSON"), &versions(&["2026-07-28"])), legacy, "{text}");
+            assert_eq!(
+                judge_result(Json::parse(text).expect("JSON"), &Finders::new(), &versions(&["2026-07-28"])),
+                legacy,
+                "{text}"
+            );
         }
     }
 

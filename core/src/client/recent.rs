@@ -63,8 +63,8 @@ impl Recent {
         self.given_up.len()
     }
 
-    /// The one candidate has had its error.
-    pub(super) fn spend_candidate(&mut self) {
+    /// No error can belong to a given-up request any more: the only one has had its own, or the stream is another.
+    pub(super) fn forget_candidates(&mut self) {
         self.given_up.clear();
     }
 

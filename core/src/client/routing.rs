@@ -49,7 +49,7 @@ impl Connection {
     fn on_result<'b>(&mut self, id: Id<'b>, result: Json<'b>) -> Event<'b> {
         let Some(slot) = self.table.find(id) else {
             if let Some(probe) = self.probe_for(Some(id)) {
-                let (id, verdict) = (probe.id, probe::judge_result(result, &self.config.versions));
+                let (id, verdict) = (probe.id, probe::judge_result(result, &self.finders, &self.config.versions));
                 self.table.recent.record(id, Ending::Answered);
                 self.settle(verdict, Some(result));
                 return Event::Handled;
@@ -62,7 +62,7 @@ impl Connection {
             self.finish(slot, Ending::ListenResult);
             return Event::ListenEnded { listen: handle, how: super::ListenEnd::Graceful };
         }
-        match peek::result_kind(result) {
+        match self.finders.result_kind(result) {
             Some(kind) => {
                 self.finish(slot, Ending::Answered);
                 Event::Result { request: handle, result, kind }
@@ -128,7 +128,7 @@ impl Connection {
                 let cause = Cause::InvalidResponse { code: Some(code), reason: None };
                 self.give_up(slot, cause, Some(UNREADABLE));
             }
-            (None, None, 1) => self.table.recent.spend_candidate(),
+            (None, None, 1) => self.table.recent.forget_candidates(),
             _ => self.hint = Some((self.now, Hint::UnattributedError { code })),
         }
         dropped(DropReason::UnattributedError, None, Some(code))
@@ -179,7 +179,7 @@ impl Connection {
             "notifications/cancelled" => return self.on_cancelled(params),
             _ => {}
         }
-        match peek::subscription_id(params) {
+        match self.finders.subscription_id(params) {
             Some(token) => self.on_subscription(token, method, params),
             None if method == super::listens::ACKNOWLEDGED => dropped(INVALID_MESSAGE, None, None),
             None => Event::Notification { method, params },

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use alloc::format;
 
 use super::in_flight::{Listen, Times};
-use super::outgoing::{self, Payload, Token};
+use super::outgoing::{self, Params, Payload, Token};
 use super::{Connection, Handle, ProgressToken, RequestOptions, Stage, Waiting};
 use crate::{Filter, Json, SendError};
 
@@ -36,8 +36,10 @@ impl Connection {
     ) -> Result<Handle, SendError> {
         self.admit()?;
         self.check_room(listen.is_some())?;
+        let text = Params::new(params, &self.finders);
         let token = match &options.progress {
-            ProgressToken::None => outgoing::token_in(params).map_or(Token::None, Token::Own),
+            ProgressToken::None if text.may_have_meta => outgoing::token_in(text.text).map_or(Token::None, Token::Own),
+            ProgressToken::None => Token::None,
             ProgressToken::Minted => Token::Minted,
             ProgressToken::Own(own) => Token::Own(own.clone()),
         };
@@ -63,7 +65,7 @@ impl Connection {
         let id = self.table.next_id(&token);
         let pushed = {
             let envelope = &self.envelope;
-            self.out.push(false, |out| envelope.request(out, id, method, params, &token))
+            self.out.push(false, |out| envelope.request(out, id, method, text, &token))
         };
         let frame = match pushed {
             Ok(frame) => frame,
@@ -127,7 +129,8 @@ impl Connection {
         let Some(payload) = &entry.payload else { return };
         let id = self.table.next_id(&entry.token);
         let envelope = &self.envelope;
-        let text = |out: &mut _| envelope.request(out, id, &payload.method, payload.params(), &entry.token);
+        let params = Params::new(payload.params(), &self.finders);
+        let text = |out: &mut _| envelope.request(out, id, &payload.method, params, &entry.token);
         let Ok(frame) = self.out.push(true, text) else { return };
         self.table.queue(slot, id, frame, self.now);
         let Some(entry) = self.table.entry_mut(slot) else { return };
@@ -187,12 +190,9 @@ impl Connection {
         self.blocked_by(error, wanted)
     }
 
-    /// Whether a refusal is due to be taken back; once.
+    /// Whether a refusal is due to be taken back; once. After the end too: whoever waits for room has to learn that it will never come.
     pub(super) fn take_writable(&mut self) -> bool {
-        if matches!(self.stage, Stage::Closed) {
-            return false;
-        }
-        let room = self.out.room();
+        let room = if matches!(self.stage, Stage::Closed) { usize::MAX } else { self.out.room() };
         let writable = self.blocked.bytes.is_some_and(|bytes| bytes <= room)
             || (self.blocked.request && self.request_room())
             || (self.blocked.listen && self.listen_room());

@@ -224,6 +224,15 @@ fn a_timeout_tells_what_was_seen_meanwhile() {
     assert_eq!(hint_of(r#"{"jsonrpc":"2.0","method":"notifications/message"}"#), None, "older than the request");
 }
 
+// case 082: there is no keep-alive: an idle client writes nothing and wants no waking.
+#[test]
+fn an_idle_client_writes_nothing() {
+    let mut client = Client::plain();
+    assert_eq!(client.conn.poll_timeout(), None);
+    client.pass(1 << 40);
+    assert!(client.wire().is_empty() && client.signals().is_empty());
+}
+
 // TMO-05: time that goes back counts as the latest time there was; early and double calls do nothing.
 #[test]
 fn time_never_goes_back() {

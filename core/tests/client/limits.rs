@@ -28,6 +28,18 @@ fn a_full_queue_refuses_and_tells_of_room() {
     client.request("m");
 }
 
+// LIM-04, SHD-03: who waits for room learns of the end as well.
+#[test]
+fn a_close_wakes_who_waits_for_room() {
+    let mut client = Client::ready(small(2000));
+    while client.conn.request("m", None, options(), client.now).is_ok() {}
+    client.lend();
+    client.conn.close(client.now);
+    assert_eq!(client.signals().last(), Some(&Signal::Writable));
+    assert_eq!(client.conn.request("m", None, options(), client.now), Err(SendError::Closed));
+    assert!(client.signals().is_empty());
+}
+
 // LIM-04: one message that is larger than the whole queue is told apart from a full queue, established or not.
 #[test]
 fn a_message_larger_than_the_queue_is_told_apart() {

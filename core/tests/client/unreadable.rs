@@ -153,6 +153,23 @@ fn an_error_for_a_given_up_request_is_spent_on_it() {
     assert_eq!(client.signals(), [ended(b, cause, Delivery::Sent)]);
 }
 
+// UNR-06: a server of the next life says nothing about requests of the last.
+#[test]
+fn a_request_given_up_in_an_earlier_life_is_no_candidate() {
+    let mut client = Client::plain();
+    let a = client.request("a");
+    client.wire();
+    client.cancel(a, None);
+    client.conn.lost(true, client.now);
+    client.open();
+    client.signals();
+    let b = client.request("b");
+    client.wire();
+    client.error("null", -32700);
+    let cause = Cause::InvalidResponse { code: Some(-32700), reason: None };
+    assert_eq!(client.signals(), [ended(b, cause, Delivery::Sent)]);
+}
+
 // UNR-07, case 224: an event of a dropped frame has its reason, id and length, and nothing of its content.
 #[test]
 fn a_dropped_frame_shows_nothing_of_its_content() {
