@@ -33,8 +33,7 @@ impl Connection {
                 self.out.withdraw(frame);
             }
             Place::Lent(_) => {
-                let open = matches!(self.stage, Stage::Probing(_) | Stage::Established);
-                if let Some(reason) = cancellation.filter(|_| open) {
+                if let Some(reason) = cancellation {
                     // Reserved room: at most one for each request in flight, so it is bounded, and it is never refused.
                     let _ = self.out.push(true, |out| outgoing::cancellation(out, id, reason));
                 }

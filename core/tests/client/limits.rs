@@ -92,6 +92,30 @@ fn what_waits_is_bounded_too() {
     assert_eq!(client.signals().last(), Some(&Signal::Writable));
 }
 
+// LIM-04: what waited is kept no longer once it is written, a copy no longer once its request has ended, in whatever way.
+#[test]
+fn what_is_kept_no_longer_gives_its_room_back() {
+    let params = format!(r#"{{"a":"{}"}}"#, "x".repeat(1300));
+    let big = json(&params);
+    let mut client = Client::new(small(2000));
+    client.conn.request("m", Some(big), options(), client.now).expect("there is room");
+    client.open();
+    client.wire();
+    client.feed(crate::support::DISCOVERED);
+    client.wire();
+    client.conn.request("m", Some(big), options(), client.now).expect("the first is written");
+    let mut client = Client::ready(small(4000));
+    let mut idempotent = options();
+    idempotent.idempotent = true;
+    for _ in 0..5 {
+        let handle = client.conn.request("m", Some(big), idempotent.clone(), client.now).expect("there is room");
+        client.wire();
+        client.cancel(handle, None);
+        client.wire();
+        client.signals();
+    }
+}
+
 // Requests in flight are bounded; a slot whose end was not taken still counts, so untaken endings are bounded as well.
 #[test]
 fn requests_in_flight_are_bounded() {

@@ -122,6 +122,20 @@ fn old_ids_never_match() {
     assert!(matches!(client.result(3), Seen::Result(handle, ..) if handle == a));
 }
 
+// RST-06: what was seen of the old server explains nothing about the next, not even in the same moment.
+#[test]
+fn what_an_old_server_wrote_explains_nothing() {
+    let mut client = Client::plain();
+    client.feed("not JSON");
+    client.conn.lost(true, client.now);
+    client.open();
+    client.signals();
+    let a = client.request("a");
+    client.wire();
+    client.pass(60_000);
+    assert_eq!(client.signals(), [ended(a, Cause::TimedOut, Delivery::Sent)]);
+}
+
 // RST-07: requests made between two lives wait, or fail at once if that is wished.
 #[test]
 fn requests_between_two_lives_wait_or_fail() {

@@ -137,6 +137,21 @@ fn a_request_given_up_a_moment_ago_is_a_candidate() {
     assert_eq!(client.signals(), [ended(b, cause, Delivery::Sent)]);
 }
 
+// UNR-06, PRG-06: one that had progress before it was given up is known to the server: no candidate.
+#[test]
+fn a_given_up_request_with_progress_is_no_candidate() {
+    let mut client = Client::plain();
+    let a = client.request_with(|o| o.progress = mcp_wire::client::ProgressToken::Minted);
+    let b = client.request("b");
+    client.wire();
+    client.progress("2", "1");
+    client.cancel(a, None);
+    client.signals();
+    client.error("null", -32700);
+    let cause = Cause::InvalidResponse { code: Some(-32700), reason: None };
+    assert_eq!(client.signals(), [ended(b, cause, Delivery::Sent)]);
+}
+
 // UNR-06: where only a given-up request can be meant, the error is spent on it.
 #[test]
 fn an_error_for_a_given_up_request_is_spent_on_it() {
