@@ -12,6 +12,8 @@ use super::script::Script;
 use super::temper::Temper;
 use super::trace::Trace;
 
+/// Of pipes: the small ones cut everything to pieces, but make long histories of it.
+const CAPACITIES: &[usize] = &[1, 16, 64, 512, 512, 4_096, 4_096, 65_536];
 const TERM: i32 = 15;
 const KILL: i32 = 9;
 
@@ -46,7 +48,7 @@ pub(crate) struct Child {
 
 impl Child {
     pub(crate) fn new(config: Config, temper: Temper, now_us: u64, random: &mut Random, trace: &Trace) -> Self {
-        let capacity = random.pick(&[1, 7, 64, 512, 4_096, 65_536]);
+        let capacity = random.pick(CAPACITIES);
         let mut stdout = Pipe::new(capacity);
         if temper.helper.is_some() {
             stdout.share_writer();
@@ -61,7 +63,7 @@ impl Child {
             Box::new(Honest::new(config, answer_limit, trace))
         };
         Self {
-            stdin: Pipe::new(random.pick(&[1, 7, 64, 512, 4_096, 65_536])),
+            stdin: Pipe::new(random.pick(CAPACITIES)),
             stdout,
             body: Body::Alive,
             helper_alive: temper.helper.is_some(),

@@ -13,8 +13,10 @@ use super::wire::{Reach, Wire};
 pub(crate) struct Tracked {
     pub(crate) marker: u64,
     pub(crate) listen: bool,
-    _idempotent: bool,
+    idempotent: bool,
     acknowledged: bool,
+    /// A frame came back for it.
+    seen: bool,
 }
 
 #[derive(Debug, Default)]
@@ -33,7 +35,7 @@ pub(crate) struct ClientOracle {
 
 impl ClientOracle {
     pub(crate) fn opened(&mut self, handle: Handle, marker: u64, listen: bool, idempotent: bool) {
-        let old = self.open.insert(handle, Tracked { marker, listen, _idempotent: idempotent, acknowledged: false });
+        let old = self.open.insert(handle, Tracked { marker, listen, idempotent, acknowledged: false, seen: false });
         assert!(old.is_none(), "a handle that names two requests");
     }
 
@@ -50,6 +52,15 @@ impl ClientOracle {
 
     fn get(&mut self, handle: Handle, what: &str) -> &mut Tracked {
         self.open.get_mut(&handle).unwrap_or_else(|| panic!("{what}: {handle:?} is not open"))
+    }
+
+    /// A request was written whole. What an earlier life was given some of comes again only if it may.
+    pub(crate) fn wrote(&self, marker: u64, earlier: Reach) {
+        if let Some(tracked) = self.open.values().find(|tracked| tracked.marker == marker) {
+            let again = earlier > Reach::Nothing && !tracked.listen;
+            assert!(!again || tracked.idempotent, "RST-03: the request {marker} is sent again, and is not idempotent");
+            assert!(!again || !tracked.seen, "RST-03: the request {marker} is sent again, and the server had begun it");
+        }
     }
 
     pub(crate) fn event(&mut self, event: &Event<'_>) {
@@ -71,7 +82,9 @@ impl ClientOracle {
                 assert!(!tracked.acknowledged, "an error response after the acknowledgment of a listen");
             }
             Event::RequestNotification { request, .. } => {
-                assert!(!self.get(*request, "progress").listen);
+                let tracked = self.get(*request, "progress");
+                assert!(!tracked.listen);
+                tracked.seen = true;
             }
             Event::Acknowledged { listen, .. } => {
                 let tracked = self.get(*listen, "acknowledgment");

@@ -7,7 +7,7 @@ use super::brain::instant;
 use super::child::{Body, Child};
 use super::pipe::Read;
 use super::temper::Temper;
-use super::wire::Wire;
+use super::wire::{Reach, Wire};
 use super::{Phase, World};
 
 impl World {
@@ -40,6 +40,11 @@ impl World {
                 let established = self.oracle.established;
                 let wire = self.wires.last_mut().expect("each life has its wire");
                 wire.wrote(&lent, n, established, &mut self.last_id);
+                for marker in wire.take_fresh() {
+                    let earlier = &self.wires[..self.wires.len() - 1];
+                    let earlier = earlier.iter().map(|wire| wire.reach(marker)).max().unwrap_or(Reach::Nothing);
+                    self.oracle.wrote(marker, earlier);
+                }
                 self.supervisor.accepted(n, now);
                 if let Some((bytes, done)) = &mut self.out {
                     *done += n;

@@ -21,6 +21,8 @@ pub(crate) struct Wire {
     partly: Option<u64>,
     partly_known: bool,
     whole: BTreeMap<u64, u64>,
+    /// Of those, the ones that nobody has looked at.
+    fresh: Vec<u64>,
     requests: BTreeMap<u64, bool>,
     probed: bool,
     /// Bytes of the lent frames that are not written.
@@ -82,6 +84,7 @@ impl Wire {
                 assert!(established, "VER-02: {shown} before the era is known");
                 let marker = number(&value).expect("each request of the world has its number");
                 assert!(self.whole.insert(marker, id).is_none(), "RST-03: sent twice in one life: {shown}");
+                self.fresh.push(marker);
             }
             self.requests.insert(id, false);
         } else {
@@ -92,6 +95,11 @@ impl Wire {
                 assert!(!core::mem::replace(cancelled, true), "CAN-02: cancelled twice: {shown}");
             }
         }
+    }
+
+    /// The numbers of the requests that were completed since the last call.
+    pub(crate) fn take_fresh(&mut self) -> Vec<u64> {
+        core::mem::take(&mut self.fresh)
     }
 
     pub(crate) fn reach(&self, marker: u64) -> Reach {
