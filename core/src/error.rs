@@ -83,7 +83,7 @@ pub enum DropReason {
     UnexpectedResponse,
     /// No room to keep it.
     QueueFull,
-    /// An error without an id that no single request can own (UNR-06).
+    /// An error without an id. If exactly one request can be meant, its end follows; else this is all (UNR-06).
     UnattributedError,
 }
 

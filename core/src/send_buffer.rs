@@ -3,6 +3,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::{SendError, encode};
 
@@ -39,8 +40,8 @@ struct Span {
 }
 
 /// Some whole frames in one vector. Frames come in while it is the last one and not lent; what is withdrawn leaves a hole
-/// that is closed when the segment is lent, or when holes outweigh the rest.
-#[derive(Debug, Default)]
+/// that is closed when the segment is lent, or when holes outweigh the rest. `Debug` shows no content (SEC-03).
+#[derive(Default)]
 struct Segment {
     bytes: Vec<u8>,
     spans: Vec<Span>,
@@ -48,9 +49,16 @@ struct Segment {
     dead: usize,
 }
 
+impl fmt::Debug for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let frames = self.spans.iter().filter(|span| !span.withdrawn).count();
+        f.debug_struct("Segment").field("frames", &frames).field("bytes", &self.live()).finish_non_exhaustive()
+    }
+}
+
 impl Segment {
     fn live(&self) -> usize {
-        self.bytes.len() - self.dead
+        self.bytes.len().saturating_sub(self.dead)
     }
 
     fn find(&self, frame: FrameNumber) -> Option<usize> {

@@ -154,7 +154,8 @@ pub enum ResultKind {
 pub enum ListenEnd {
     /// The server sent the result.
     Graceful,
-    /// The server cancelled it without a result.
+    /// The server cancelled it without a result, answered it with an error or something unreadable after its acknowledgment,
+    /// or did not open it again after a restart.
     Server,
     /// Its consumer did not keep up (SUB-09).
     Lagged,
@@ -196,7 +197,7 @@ pub enum Signal {
     },
     /// The connection could not be established and never will be.
     Failed(ConnectionError),
-    /// A request (or a listen before its acknowledgment, for the causes timeout and invalid response) ended without an answer.
+    /// A request ended without an answer; or a listen that never was acknowledged, for the causes timeout and invalid response.
     Ended {
         /// Which request.
         request: Handle,
@@ -214,12 +215,13 @@ pub enum Signal {
         /// How.
         how: ListenEnd,
     },
-    /// A listen is open again after a restart; changes in between were missed (SUB-10).
+    /// A listen is open again after a restart; changes in between were missed (SUB-10). What was granted this time is told by
+    /// [`granted`](super::Connection::granted).
     Resubscribed {
         /// Which listen.
         listen: Handle,
     },
-    /// There is room again after a `SendError::Full`.
+    /// There is room again after a `SendError::Full`, or there will never be (the next try gets `SendError::Closed`).
     Writable,
 }
 

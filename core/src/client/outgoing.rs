@@ -3,6 +3,7 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
 use super::Config;
 use super::peek::{self, Finders};
@@ -38,11 +39,17 @@ pub(super) enum Token {
     Own(IdBuf),
 }
 
-/// A request or notification that is not encoded yet, or that may have to be encoded again.
-#[derive(Debug, Clone)]
+/// A request or notification that is not encoded yet, or that may have to be encoded again. `Debug` shows no params (SEC-03).
+#[derive(Clone)]
 pub(super) struct Payload {
     pub(super) method: String,
     pub(super) params: Option<String>,
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Payload").field("method", &self.method).field("params", &self.params()).finish()
+    }
 }
 
 impl Payload {

@@ -202,3 +202,31 @@ fn a_dropped_frame_shows_nothing_of_its_content() {
     assert_eq!(dropped.len, line.len() as u64);
     assert_eq!(dropped.id.expect("it is there").token(), "7");
 }
+
+// SEC-03, case 224: what the client keeps of the caller's payloads does not show either: waiting, queued, lent, kept for a retry.
+#[test]
+fn a_client_shows_nothing_of_the_payloads_it_keeps() {
+    use crate::support::{json, options};
+    let mut client = Client::new(mcp_wire::client::Config::new("c", "1"));
+    let params = json(r#"{"password":"SENTINEL"}"#);
+    let bytes = format!("{:?}", b"SENTINEL").trim_matches(['[', ']']).to_string();
+    let mut idempotent = options();
+    idempotent.idempotent = true;
+    let check = |client: &mut Client| {
+        client.conn.request("m", Some(params), idempotent.clone(), client.now).expect("there is room");
+        client.conn.notify("n", Some(params), client.now).expect("there is room");
+        let shown = format!("{:?}", client.conn);
+        assert!(!shown.contains("SENTINEL") && !shown.contains(&bytes), "{shown}");
+    };
+    check(&mut client);
+    client.open();
+    client.wire();
+    client.feed(crate::support::DISCOVERED);
+    check(&mut client);
+    client.lend();
+    check(&mut client);
+    let lent = client.conn.take_output(client.now).expect("bytes are there");
+    client.accept(lent.len());
+    client.conn.recycle(lent);
+    check(&mut client);
+}
