@@ -16,7 +16,7 @@ use super::{Publisher, StopHandle};
 /// use mcp_wire_driver::server::Server;
 ///
 /// let server = Server::builder("demo", "1.0")
-///     .capabilities(&serde_json::json!({"tools": {"listChanged": true}}))
+///     .capabilities(serde_json::json!({"tools": {"listChanged": true}}))
 ///     .max_in_flight(16)
 ///     .build()?;
 /// # Ok::<(), mcp_wire::ConfigError>(())
@@ -31,8 +31,8 @@ pub struct Builder {
 
 impl Builder {
     /// What `server/discover` says the server can do; an object. It decides which changes a listen is granted (SUB-03).
-    pub fn capabilities<T: Serialize + ?Sized>(mut self, capabilities: &T) -> Self {
-        match JsonBuf::new(capabilities) {
+    pub fn capabilities(mut self, capabilities: impl Serialize) -> Self {
+        match JsonBuf::new(&capabilities) {
             Ok(json) if json.as_json().is_object() => self.config.capabilities = json,
             _ => self.bad_json = Some("capabilities"),
         }
@@ -85,7 +85,8 @@ impl Builder {
             return Err(ConfigError::BadJson { field });
         }
         let line_limit = self.config.line_limit;
-        let shared = Arc::new(Shared::new(Connection::new(self.config)?));
+        let drain = self.config.drain;
+        let shared = Arc::new(Shared::new(Connection::new(self.config)?, drain));
         Ok(Server { shared, line_limit, stdout_guard: self.stdout_guard })
     }
 }

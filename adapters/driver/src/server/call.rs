@@ -170,14 +170,14 @@ impl Call {
     /// Whether the client has cancelled the request, or the server is ending.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.shared.read(|state| state.cancellation(self.parts.ticket, None).0)
+        self.shared.read(|state| state.cancellation(self.parts.ticket, None)).cancelled
     }
 
     /// Resolves when the client cancels the request, or the server is ending: with the client's reason, if it gave one (CAN-07).
-    /// Cancel-safe: dropping it loses nothing.
+    /// One that outlives the call resolves when the call is over. Cancel-safe: dropping it loses nothing.
     #[must_use]
     pub fn cancelled(&self) -> Cancelled {
-        Cancelled { shared: self.shared.clone(), ticket: self.parts.ticket }
+        Cancelled { shared: self.shared.clone(), ticket: self.parts.ticket, watch: None }
     }
 }
 
@@ -199,15 +199,26 @@ impl fmt::Debug for Call {
 pub struct Cancelled {
     shared: Arc<Shared>,
     ticket: Ticket,
+    /// The number under which its waker is kept.
+    watch: Option<u64>,
 }
 
 impl Future for Cancelled {
     type Output = Option<String>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<String>> {
-        match self.shared.read(|state| state.cancellation(self.ticket, Some(cx.waker()))) {
-            (true, reason) => Poll::Ready(reason),
-            (false, _) => Poll::Pending,
+        let Self { shared, ticket, watch } = self.get_mut();
+        // Cloned out here: the code of a waker never runs under the lock.
+        let waker = cx.waker().clone();
+        let answer = shared.read(|state| state.cancellation(*ticket, Some((watch, waker))));
+        if answer.cancelled { Poll::Ready(answer.reason) } else { Poll::Pending }
+    }
+}
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        if let Some(watch) = self.watch {
+            self.shared.unwatch(self.ticket, watch);
         }
     }
 }

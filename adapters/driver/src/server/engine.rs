@@ -7,7 +7,7 @@ use mcp_wire::server::{Admission, Ended, Event};
 use mcp_wire::{Instant, RecvBuffer};
 
 use super::call::Parts;
-use super::shared::Shared;
+use super::shared::{Facts, Shared, State};
 use super::{Call, Server};
 
 /// The connection as a serving loop sees it.
@@ -67,34 +67,21 @@ impl Engine {
     /// Hands in the frames that are whole, one by one, and starts a handler for each request that may run. A cancellation reaches
     /// its handler before the next frame is looked at (CAN-07). Stops early while reading is paused (LIM-04); the frames stay.
     pub fn feed(&self, recv: &mut RecvBuffer, mut start: impl FnMut(Call)) {
-        loop {
-            let wants = self.shared.read(|state| state.connection.wants_read());
-            if !wants {
-                return;
-            }
+        let mut wants = self.shared.read(|state| state.connection.wants_read());
+        while wants {
             let Some(frame) = recv.next_frame() else { return };
-            let run = self.shared.with(|state, now| match state.connection.handle(frame.message(), now) {
-                Event::Request { ticket, admission, request } => {
-                    let parts = Parts::new(ticket, &request);
-                    if admission == Admission::Run {
-                        state.admit(ticket, None);
-                        return Some(parts);
-                    }
-                    state.admit(ticket, Some(parts));
-                    None
-                }
-                Event::Dropped(dropped) => {
-                    tracing::debug!(target: "mcp_wire::router", reason = dropped.reason.as_str(), len = dropped.len, "dropped a frame");
-                    None
-                }
-                Event::Cancellation { applied: false, .. } => {
-                    tracing::debug!(target: "mcp_wire::cancel", "ignored a cancellation");
-                    None
-                }
-                _ => None,
+            // One lock a frame. The event borrows from the frame alone, so it is told of without the lock: a subscriber is the user's code.
+            let (event, run, startable, goes_on) = self.shared.with(|state, now| {
+                let event = state.connection.handle(frame.message(), now);
+                let run = admit(state, &event);
+                state.settle(now);
+                (event, run, std::mem::take(&mut state.startable), state.connection.wants_read())
             });
-            run.map(|parts| self.call(parts)).into_iter().for_each(&mut start);
-            self.start_waiting(&mut start);
+            tell(&event);
+            wants = goes_on;
+            for parts in run.into_iter().chain(startable) {
+                start(self.call(parts));
+            }
         }
     }
 
@@ -111,20 +98,17 @@ impl Engine {
         }
     }
 
-    /// The state at the start of a turn.
+    /// The state at the start of a turn. What changes after this without the loop keeps it from [sleeping](Self::sleep).
     #[must_use]
     pub fn turn(&self) -> Turn {
         let now = self.shared.now();
-        self.shared.read(|state| Turn {
-            wants_read: state.connection.wants_read(),
-            ended: state.connection.ended(),
-            timeout: state.connection.poll_timeout().map(|at| at.saturating_since(now)),
-        })
+        let Facts { wants_read, ended, timeout } = self.shared.turn();
+        Turn { wants_read, ended, timeout: timeout.map(|at| at.saturating_since(now)) }
     }
 
     /// Time has passed.
     pub fn handle_timeout(&self) {
-        self.shared.with(|state, now| state.connection.handle_timeout(now));
+        self.shared.with(State::handle_timeout);
     }
 
     /// Bytes to write, whole frames. One vector at a time; report it with [`accepted`](Self::accepted).
@@ -153,7 +137,8 @@ impl Engine {
         self.shared.with(|state, now| state.connection.peer_gone(now));
     }
 
-    /// Registers the loop's waker, unless there is something to do: then `false`, and the loop takes another turn. `writing`: the loop holds a
+    /// Registers the loop's waker, unless there is something to do, or something has changed since the last [`turn`](Self::turn): then `false`,
+    /// and the loop takes another turn. `writing`: the loop holds a
     /// vector that the stream has not accepted yet, so further output can wait.
     #[must_use]
     pub fn sleep(&self, waker: &Waker, writing: bool) -> bool {
@@ -164,5 +149,42 @@ impl Engine {
     #[must_use]
     pub fn now(&self) -> Instant {
         self.shared.now()
+    }
+}
+
+impl Drop for Engine {
+    /// Nobody moves bytes any more: what is left (a publisher, a task of a handler) finds an ended connection.
+    fn drop(&mut self) {
+        self.peer_gone();
+    }
+}
+
+/// Takes a request in; gives it back if it may run.
+fn admit(state: &mut State, event: &Event<'_>) -> Option<Parts> {
+    let Event::Request { ticket, admission, request } = event else { return None };
+    let parts = Parts::new(*ticket, request);
+    if *admission == Admission::Run {
+        state.admit(*ticket, None);
+        return Some(parts);
+    }
+    state.admit(*ticket, Some(parts));
+    None
+}
+
+/// Logs ids and reasons, never content. Both are the peer's text: the core bounds them, `Debug` escapes them (SEC-03).
+fn tell(event: &Event<'_>) {
+    match event {
+        Event::Dropped(dropped) => {
+            let id = dropped.id.as_ref().map(|id| id.token());
+            tracing::debug!(target: "mcp_wire::router", reason = dropped.reason.as_str(), ?id, len = dropped.len, "dropped a frame");
+        }
+        Event::Cancellation { id, reason, applied } => {
+            let id = id.as_ref().map(|id| id.token());
+            tracing::debug!(target: "mcp_wire::cancel", ?id, ?reason, applied, "a cancellation came");
+        }
+        Event::Refused { id, code } => {
+            tracing::debug!(target: "mcp_wire::router", id = ?id.token(), code, "refused a request");
+        }
+        _ => {}
     }
 }

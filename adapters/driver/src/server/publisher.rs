@@ -72,17 +72,15 @@ impl StopHandle {
     }
 
     /// Ends serving as at the end of the input: listens are closed, handlers get the drain time, the rest is told that the server shuts
-    /// down (SHD-06). Returns at once; `serve` returns when it is done, though its input is still open.
+    /// down (SHD-06). Returns at once; `serve` returns when it is done, though its input is still open. A client that then does not read
+    /// what it is owed for a second more counts as gone.
     pub fn stop(&self) {
-        self.0.with(|state, now| state.connection.stop(now));
+        self.0.with(|state, now| state.stop(false, now));
     }
 
     /// The same for SIGTERM: no drain for handlers that do not stop. They are cancelled now, and what they have not answered is told
-    /// that the server shuts down.
+    /// that the server shuts down. `serve` returns within a second, whatever the client does.
     pub fn terminate(&self) {
-        self.0.with(|state, now| {
-            state.connection.stop(now);
-            state.connection.end_drain(now);
-        });
+        self.0.with(|state, now| state.stop(true, now));
     }
 }

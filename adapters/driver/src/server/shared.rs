@@ -3,13 +3,17 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-use std::time::Instant as Clock;
+use std::time::{Duration, Instant as Clock};
 
-use mcp_wire::server::{Connection, Signal, Ticket};
+use mcp_wire::server::{Connection, Ended, Signal, Ticket};
 use mcp_wire::{Instant, JsonBuf, SendError};
 
 use super::RpcError;
 use super::call::Parts;
+
+/// What is queued gets so long to leave once handlers have had their time, if the server stops by itself: a client that does not read
+/// must not keep it.
+const FLUSH: Duration = Duration::from_secs(1);
 
 /// What a handler answered.
 pub(super) type Answer = Result<JsonBuf, RpcError>;
@@ -29,8 +33,43 @@ pub(super) struct State {
     pub(super) startable: Vec<Parts>,
     /// Wakers to be called once the lock is free.
     wakers: Vec<Waker>,
+    /// Codes of handlers that the protocol forbids, to be warned of once the lock is free.
+    replaced_codes: Vec<i64>,
+    next_watch: u64,
     /// The serving loop, while it sleeps.
     sleeper: Option<Waker>,
+    /// What the loop knew at the start of its turn.
+    seen: Option<Facts>,
+    drain: Duration,
+    /// When a stop gives up on a client that does not read.
+    give_up: Option<Instant>,
+}
+
+/// What decides whether the loop has something to do, besides output and requests that may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Facts {
+    pub(super) wants_read: bool,
+    pub(super) ended: Option<Ended>,
+    pub(super) timeout: Option<Instant>,
+}
+
+/// Whether a call is cancelled.
+#[derive(Debug)]
+pub(super) struct Cancellation {
+    pub(super) cancelled: bool,
+    pub(super) reason: Option<String>,
+    /// A waker that was replaced, to be dropped without the lock.
+    _before: Option<Waker>,
+}
+
+impl Cancellation {
+    const fn of(reason: Option<String>) -> Self {
+        Self { cancelled: true, reason, _before: None }
+    }
+
+    const fn none(before: Option<Waker>) -> Self {
+        Self { cancelled: false, reason: None, _before: before }
+    }
 }
 
 #[derive(Debug)]
@@ -40,15 +79,26 @@ struct CallState {
     waiting: Option<Parts>,
     cancelled: bool,
     reason: Option<String>,
-    /// Those who wait for the cancellation.
-    wakers: Vec<Waker>,
+    /// Those who wait for the cancellation, each under a number of its own.
+    watches: Vec<(u64, Waker)>,
     /// An answer that did not fit yet (LIM-04).
     owed: Option<Answer>,
 }
 
 impl Shared {
-    pub(super) fn new(connection: Connection) -> Self {
-        let state = State { connection, calls: Vec::new(), startable: Vec::new(), wakers: Vec::new(), sleeper: None };
+    pub(super) fn new(connection: Connection, drain: Duration) -> Self {
+        let state = State {
+            connection,
+            calls: Vec::new(),
+            startable: Vec::new(),
+            wakers: Vec::new(),
+            replaced_codes: Vec::new(),
+            next_watch: 0,
+            sleeper: None,
+            seen: None,
+            drain,
+            give_up: None,
+        };
         Self { state: Mutex::new(state), epoch: Clock::now() }
     }
 
@@ -57,7 +107,7 @@ impl Shared {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No user code runs under the lock, so a panic under it cannot have come halfway through a change of ours.
+        // No code of the user runs under the lock (no handler, waker or log subscriber), so a panic under it cannot have come halfway through a change of ours.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -69,11 +119,12 @@ impl Shared {
         state.settle(now);
         let sleeper = state.sleeper.take();
         let wakers = std::mem::take(&mut state.wakers);
+        let replaced_codes = std::mem::take(&mut state.replaced_codes);
         drop(state);
-        wakers.into_iter().for_each(Waker::wake);
-        if let Some(sleeper) = sleeper {
-            sleeper.wake();
+        for code in replaced_codes {
+            tracing::warn!(target: "mcp_wire::router", code, "the protocol reserves the error code of a handler; -32603 was sent in its place");
         }
+        wakers.into_iter().chain(sleeper).for_each(Waker::wake);
         value
     }
 
@@ -82,16 +133,44 @@ impl Shared {
         look(&mut self.lock())
     }
 
-    /// The loop goes to sleep, unless there is something for it to do. The check and the registration are one step.
+    /// The loop begins a turn: it is awake, and told what there is to know.
+    pub(super) fn turn(&self) -> Facts {
+        let mut state = self.lock();
+        let facts = state.facts();
+        state.seen = Some(facts);
+        // A waker may own what it wakes, so none is dropped under the lock.
+        let sleeper = state.sleeper.take();
+        drop(state);
+        drop(sleeper);
+        facts
+    }
+
+    /// The loop goes to sleep, unless there is something for it to do, or something is not as it was at the start of the turn. The check
+    /// and the registration are one step.
     pub(super) fn sleep(&self, waker: &Waker, writable: bool) -> bool {
         let now = self.now();
+        let waker = waker.clone();
         let mut state = self.lock();
-        let due = state.connection.poll_timeout().is_some_and(|at| at <= now);
-        if due || !state.startable.is_empty() || (writable && state.connection.pending_output() > 0) {
+        let facts = state.facts();
+        let due = facts.timeout.is_some_and(|at| at <= now);
+        let output = writable && state.connection.pending_output() > 0;
+        if due || output || !state.startable.is_empty() || state.seen != Some(facts) {
             return false;
         }
-        state.sleeper = Some(waker.clone());
+        let before = state.sleeper.replace(waker);
+        drop(state);
+        drop(before);
         true
+    }
+
+    /// Nobody waits for the cancellation under this number any more.
+    pub(super) fn unwatch(&self, ticket: Ticket, watch: u64) {
+        let mut state = self.lock();
+        let Some(call) = state.call(ticket) else { return };
+        let at = call.watches.iter().position(|(number, _)| *number == watch);
+        let waker = at.map(|at| call.watches.swap_remove(at));
+        drop(state);
+        drop(waker);
     }
 
     /// A handler has returned, with an answer or (`None`) without.
@@ -107,7 +186,7 @@ impl State {
         if self.calls.len() <= slot {
             self.calls.resize_with(slot + 1, || None);
         }
-        let call = CallState { ticket, waiting, cancelled: false, reason: None, wakers: Vec::new(), owed: None };
+        let call = CallState { ticket, waiting, cancelled: false, reason: None, watches: Vec::new(), owed: None };
         if let Some(place) = self.calls.get_mut(slot) {
             *place = Some(call);
         }
@@ -118,27 +197,57 @@ impl State {
     }
 
     fn forget(&mut self, ticket: Ticket) {
-        if self.call(ticket).is_some() {
-            if let Some(place) = self.calls.get_mut(ticket.slot()) {
-                *place = None;
-            }
+        if self.call(ticket).is_none() {
+            return;
+        }
+        let call = self.calls.get_mut(ticket.slot()).and_then(Option::take);
+        // Whoever still waits for its cancellation learns that there is nothing to wait for.
+        self.wakers.extend(call.into_iter().flat_map(|call| call.watches).map(|(_, waker)| waker));
+    }
+
+    pub(super) fn facts(&self) -> Facts {
+        let timeout = [self.connection.poll_timeout(), self.give_up].into_iter().flatten().min();
+        let ended = self.connection.ended();
+        Facts { wants_read: self.connection.wants_read(), ended, timeout: timeout.filter(|_| ended.is_none()) }
+    }
+
+    /// Time has passed.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.connection.handle_timeout(now);
+        if self.give_up.is_some_and(|at| at <= now) {
+            // The client has not read what it is owed in all this time.
+            self.connection.peer_gone(now);
         }
     }
 
-    /// Whether a call is cancelled, and its reason; registers the waker if it is not. A call that is gone has nothing to wait for.
-    pub(super) fn cancellation(&mut self, ticket: Ticket, waker: Option<&Waker>) -> (bool, Option<String>) {
-        match self.call(ticket) {
-            None => (true, None),
-            Some(call) if call.cancelled => (true, call.reason.clone()),
-            Some(call) => {
-                if let Some(waker) = waker {
-                    if !call.wakers.iter().any(|known| known.will_wake(waker)) {
-                        call.wakers.push(waker.clone());
-                    }
-                }
-                (false, None)
-            }
+    /// The server stops by itself (SHD-06); `at_once`: without the time that handlers get.
+    pub(super) fn stop(&mut self, at_once: bool, now: Instant) {
+        self.connection.stop(now);
+        let mut time = self.drain;
+        if at_once {
+            self.connection.end_drain(now);
+            time = Duration::ZERO;
         }
+        let give_up = now.checked_add(time.saturating_add(FLUSH));
+        self.give_up = [self.give_up, give_up].into_iter().flatten().min();
+    }
+
+    /// Whether a call is cancelled, and its reason; if it is not, the waker is kept under the number in `watch`. A call that is gone has
+    /// nothing to wait for.
+    pub(super) fn cancellation(&mut self, ticket: Ticket, watch: Option<(&mut Option<u64>, Waker)>) -> Cancellation {
+        let next = self.next_watch;
+        let Some(call) = self.call(ticket) else { return Cancellation::of(None) };
+        if call.cancelled {
+            return Cancellation::of(call.reason.clone());
+        }
+        let Some((number, waker)) = watch else { return Cancellation::none(None) };
+        if let Some((_, known)) = call.watches.iter_mut().find(|(known, _)| Some(*known) == *number) {
+            return Cancellation::none(Some(std::mem::replace(known, waker)));
+        }
+        call.watches.push((next, waker));
+        *number = Some(next);
+        self.next_watch = next.wrapping_add(1);
+        Cancellation::none(None)
     }
 
     fn finish(&mut self, ticket: Ticket, answer: Option<Answer>, now: Instant) {
@@ -176,10 +285,9 @@ impl State {
                     let Some(call) = self.call(ticket) else { continue };
                     call.cancelled = true;
                     call.reason = reason;
-                    let wakers = std::mem::take(&mut call.wakers);
+                    let watches = std::mem::take(&mut call.watches);
                     let owed = call.owed.take().is_some();
-                    self.wakers.extend(wakers);
-                    tracing::debug!(target: "mcp_wire::cancel", slot = ticket.slot(), running, "a request is cancelled");
+                    self.wakers.extend(watches.into_iter().map(|(_, waker)| waker));
                     if !running {
                         self.forget(ticket);
                     } else if owed {
@@ -189,6 +297,7 @@ impl State {
                     }
                 }
                 Signal::Writable => self.pay(now),
+                Signal::CodeReplaced { code, .. } => self.replaced_codes.push(code),
                 _ => {}
             }
         }
