@@ -4,6 +4,7 @@ mod server;
 #[cfg(unix)]
 mod stdio;
 
+pub use mcp_wire::server::{Ended, LogLevel};
 pub use mcp_wire_driver::server::{
     Builder as ServerBuilder, Call, Cancelled, Publisher, RpcError, ServeError, Server, StopHandle,
 };

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use mcp_wire::RecvBuffer;
 use mcp_wire::server::Ended;
-use mcp_wire_driver::server::{Call, Engine, RpcError, ServeError, Server, Task};
+use mcp_wire_driver::server::{Builder, Call, Engine, RpcError, ServeError, Server, Task};
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::JoinSet;
@@ -16,16 +16,20 @@ use tokio::time::{Instant, Sleep};
 
 /// Least room for a read, in bytes.
 const READ_ROOM: usize = 16 << 10;
+/// Turns of the loop before the other tasks of its thread get theirs.
+const TURNS: usize = 32;
 
 type Reader = Box<dyn AsyncRead + Unpin + Send>;
 type Writer = Box<dyn AsyncWrite + Unpin + Send>;
 
-/// Streams that can be served: [`stdio()`], or made from a pair of any `AsyncRead` and `AsyncWrite` (for a socket, what
-/// [`tokio::io::split`] gives).
+/// Streams that can be served: [`stdio()`], a [`stream`](Self::stream) such as a socket, or a pair of any `AsyncRead` and `AsyncWrite`.
 ///
 /// ```
+/// use mcp_wire_tokio::Transport;
+///
 /// let (client, server) = tokio::io::duplex(1024);
-/// let transport = mcp_wire_tokio::Transport::from(tokio::io::split(server));
+/// let transport = Transport::stream(server);
+/// let pair = Transport::from((tokio::io::empty(), tokio::io::sink()));
 /// ```
 #[must_use]
 pub struct Transport(Streams);
@@ -74,6 +78,11 @@ type Guard = Option<mcp_wire_driver::stdio::StdioGuard>;
 type Guard = ();
 
 impl Transport {
+    /// A stream that is read and written.
+    pub fn stream<S: AsyncRead + AsyncWrite + Send + 'static>(stream: S) -> Self {
+        Self::from(tokio::io::split(stream))
+    }
+
     fn open(self, guarded: bool) -> Result<(Reader, Writer, Guard), ServeError> {
         match self.0 {
             #[cfg(unix)]
@@ -90,6 +99,25 @@ impl Transport {
 }
 
 /// Serving on tokio.
+///
+/// ```no_run
+/// use mcp_wire_tokio::{Call, ServeExt, Server, stdio};
+/// use serde_json::json;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let tools = || json!({"tools": [], "ttlMs": 0, "cacheScope": "private"});
+/// Server::builder("demo", "1.0")
+///     .capabilities(json!({"tools": {}}))
+///     .serve(stdio(), move |call: Call| async move {
+///         match call.method() {
+///             "tools/list" => Ok(tools()),
+///             _ => Err(call.method_not_found()),
+///         }
+///     })
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
 pub trait ServeExt {
     /// Serves one connection until it ends: the input has ended and everything owed is written, [`StopHandle`](crate::StopHandle) was used, or the
     /// client is gone.
@@ -100,7 +128,7 @@ pub trait ServeExt {
     /// Dropping the future ends the serving at once, without the answers that are owed; no task and no byte of it stays behind.
     ///
     /// # Errors
-    /// [`ServeError`]: the streams cannot be set up, or the input cannot be read.
+    /// [`ServeError`]: the configuration contradicts itself, the streams cannot be set up, or the input cannot be read.
     fn serve<H, F, R>(
         self,
         transport: impl Into<Transport> + Send,
@@ -131,12 +159,24 @@ impl ServeExt for Server {
             segment: None,
             unflushed: false,
             input_ended: false,
+            given_up: false,
             read_error: None,
             tasks: JoinSet::new(),
             sleep: Box::pin(tokio::time::sleep(std::time::Duration::ZERO)),
             handler,
         };
         poll_fn(|cx| serving.poll(cx)).await
+    }
+}
+
+impl ServeExt for Builder {
+    async fn serve<H, F, R>(self, transport: impl Into<Transport> + Send, handler: H) -> Result<Ended, ServeError>
+    where
+        H: Fn(Call) -> F + Send,
+        F: Future<Output = Result<R, RpcError>> + Send + 'static,
+        R: Serialize,
+    {
+        self.build()?.serve(transport, handler).await
     }
 }
 
@@ -149,6 +189,7 @@ struct Serving<H> {
     segment: Option<(Vec<u8>, usize)>,
     unflushed: bool,
     input_ended: bool,
+    given_up: bool,
     read_error: Option<io::Error>,
     tasks: JoinSet<()>,
     sleep: Pin<Box<Sleep>>,
@@ -177,44 +218,50 @@ where
     T: Serialize,
 {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Ended, ServeError>> {
-        loop {
+        for _ in 0..TURNS {
             while self.tasks.try_join_next().is_some() {}
             let turn = self.engine.turn();
             if let Some(ended) = turn.ended {
-                return self.poll_end(ended, cx);
+                if let Poll::Ready(ended) = self.poll_end(ended, cx) {
+                    return Poll::Ready(ended);
+                }
+            } else {
+                if turn.timeout.is_some_and(|left| left.is_zero()) {
+                    self.engine.handle_timeout();
+                    continue;
+                }
+                let (handler, tasks) = (&self.handler, &mut self.tasks);
+                self.engine.start_waiting(|call| start(handler, tasks, call));
+                let read = turn.wants_read && self.poll_read(cx);
+                let wrote = self.poll_write(cx);
+                if read || wrote {
+                    continue;
+                }
             }
-            if turn.timeout.is_some_and(|left| left.is_zero()) {
-                self.engine.handle_timeout();
-                continue;
-            }
-            let (handler, tasks) = (&self.handler, &mut self.tasks);
-            self.engine.start_waiting(|call| start(handler, tasks, call));
-            let read = turn.wants_read && self.poll_read(cx);
-            let wrote = self.poll_write(cx);
-            if read || wrote {
-                continue;
-            }
-            if let Some(left) = self.engine.turn().timeout {
-                // An overflow is a time that never comes.
-                if let Some(at) = Instant::now().checked_add(left) {
-                    self.sleep.as_mut().reset(at);
-                    if self.sleep.as_mut().poll(cx).is_ready() {
-                        continue;
+            // An overflow is a time that never comes.
+            if let Some(at) = turn.timeout.and_then(|left| Instant::now().checked_add(left)) {
+                self.sleep.as_mut().reset(at);
+                if self.sleep.as_mut().poll(cx).is_ready() {
+                    if turn.ended.is_some() {
+                        self.give_up();
                     }
+                    continue;
                 }
             }
             if self.engine.sleep(cx.waker(), self.segment.is_some()) {
                 return Poll::Pending;
             }
         }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// Reads once and hands the frames in. Says whether anything happened.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> bool {
         let (handler, tasks) = (&self.handler, &mut self.tasks);
-        // Frames that a pause has left in the buffer.
-        self.engine.feed(&mut self.recv, |call| start(handler, tasks, call));
-        if self.input_ended || !self.engine.turn().wants_read {
+        // Frames that a pause has left in the buffer come first.
+        let goes_on = self.engine.feed(&mut self.recv, |call| start(handler, tasks, call));
+        if self.input_ended || !goes_on {
             return false;
         }
         let mut buf = ReadBuf::new(self.recv.spare_mut(READ_ROOM));
@@ -225,6 +272,8 @@ where
                 self.recv.commit(n);
                 n == 0
             }
+            Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::Interrupted => return true,
+            Poll::Ready(Err(error)) if is_reset(&error) => return self.gone(),
             Poll::Ready(Err(error)) => {
                 self.read_error = Some(error);
                 true
@@ -261,6 +310,7 @@ where
                     self.unflushed = true;
                     progress = true;
                 }
+                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Poll::Ready(_) => return self.gone(),
             }
         }
@@ -282,6 +332,12 @@ where
         true
     }
 
+    /// What the stream has accepted cannot be flushed, and the time for it is over.
+    fn give_up(&mut self) {
+        self.unflushed = false;
+        self.given_up = true;
+    }
+
     /// Everything owed was accepted; it leaves only once it is flushed.
     fn poll_end(&mut self, ended: Ended, cx: &mut Context<'_>) -> Poll<Result<Ended, ServeError>> {
         let mut ended = ended;
@@ -293,9 +349,18 @@ where
             }
             self.unflushed = false;
         }
+        if self.given_up {
+            ended = Ended::PeerGone;
+        }
         Poll::Ready(match self.read_error.take() {
             Some(error) => Err(ServeError::Read(error)),
             None => Ok(ended),
         })
     }
+}
+
+/// The client has gone without a proper end of its stream.
+fn is_reset(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected)
 }

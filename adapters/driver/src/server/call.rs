@@ -159,7 +159,7 @@ impl Call {
     /// # Errors
     /// [`SendError::NotJson`] for data that cannot be serialized; [`SendError::NotInThisEra`] if the server declares no `logging`.
     pub fn log<T: Serialize + ?Sized>(&self, level: LogLevel, logger: Option<&str>, data: &T) -> Result<(), SendError> {
-        if !self.parts.log_level.is_some_and(|wanted| level >= wanted) {
+        if self.parts.log_level.is_none_or(|wanted| level < wanted) {
             return Ok(());
         }
         let data = JsonBuf::new(data).map_err(|_| SendError::NotJson)?;
@@ -175,7 +175,6 @@ impl Call {
 
     /// Resolves when the client cancels the request, or the server is ending: with the client's reason, if it gave one (CAN-07).
     /// One that outlives the call resolves when the call is over. Cancel-safe: dropping it loses nothing.
-    #[must_use]
     pub fn cancelled(&self) -> Cancelled {
         Cancelled { shared: self.shared.clone(), ticket: self.parts.ticket, watch: None }
     }

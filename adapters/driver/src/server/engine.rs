@@ -41,9 +41,9 @@ pub struct Engine {
 pub struct Turn {
     /// Read on.
     pub wants_read: bool,
-    /// Serving has ended.
+    /// Serving has ended, but for what the stream may still have to flush.
     pub ended: Option<Ended>,
-    /// Time until [`Engine::handle_timeout`] wants to be called.
+    /// Time until [`Engine::handle_timeout`] wants to be called; after the end, until a flush is to be given up.
     pub timeout: Option<std::time::Duration>,
 }
 
@@ -65,11 +65,12 @@ impl Engine {
     }
 
     /// Hands in the frames that are whole, one by one, and starts a handler for each request that may run. A cancellation reaches
-    /// its handler before the next frame is looked at (CAN-07). Stops early while reading is paused (LIM-04); the frames stay.
-    pub fn feed(&self, recv: &mut RecvBuffer, mut start: impl FnMut(Call)) {
+    /// its handler before the next frame is looked at (CAN-07). Says whether to read on; if not, the frames that are left stay in the
+    /// buffer (LIM-04).
+    pub fn feed(&self, recv: &mut RecvBuffer, mut start: impl FnMut(Call)) -> bool {
         let mut wants = self.shared.read(|state| state.connection.wants_read());
         while wants {
-            let Some(frame) = recv.next_frame() else { return };
+            let Some(frame) = recv.next_frame() else { return true };
             // One lock a frame. The event borrows from the frame alone, so it is told of without the lock: a subscriber is the user's code.
             let (event, run, startable, goes_on) = self.shared.with(|state, now| {
                 let event = state.connection.handle(frame.message(), now);
@@ -83,6 +84,7 @@ impl Engine {
                 start(self.call(parts));
             }
         }
+        false
     }
 
     /// Starts the waiting requests that have got their permit.

@@ -206,9 +206,10 @@ impl State {
     }
 
     pub(super) fn facts(&self) -> Facts {
-        let timeout = [self.connection.poll_timeout(), self.give_up].into_iter().flatten().min();
         let ended = self.connection.ended();
-        Facts { wants_read: self.connection.wants_read(), ended, timeout: timeout.filter(|_| ended.is_none()) }
+        let timeout = if ended.is_none() { self.connection.poll_timeout() } else { None };
+        let timeout = [timeout, self.give_up].into_iter().flatten().min();
+        Facts { wants_read: self.connection.wants_read(), ended, timeout }
     }
 
     /// Time has passed.

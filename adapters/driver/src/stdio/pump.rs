@@ -11,6 +11,8 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use rustix::event::{PollFd, PollFlags};
+
 /// Bytes that a pump holds at most.
 const CAPACITY: usize = 256 << 10;
 /// Bytes of one system call.
@@ -112,13 +114,28 @@ impl Drop for ReadPump {
     }
 }
 
-fn read_all(pump: &Pump, mut input: File) {
+/// Does it until it is done or fails. Somebody who shares the description may have made it non-blocking: then we wait ourselves.
+fn retry<T>(file: &File, ready: PollFlags, mut act: impl FnMut(&File) -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match act(file) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                match rustix::event::poll(&mut [PollFd::new(file, ready)], None) {
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            done => return done,
+        }
+    }
+}
+
+fn read_all(pump: &Pump, input: File) {
     let mut chunk = vec![0; CHUNK];
     loop {
-        let read = input.read(&mut chunk);
+        let read = retry(&input, PollFlags::IN, |mut input| input.read(&mut chunk));
         let mut buffer = pump.lock();
         match read {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Ok(n) if n > 0 => {
                 while !buffer.abandoned && buffer.bytes.len() + n > CAPACITY {
                     buffer = pump.wait(buffer);
@@ -216,7 +233,7 @@ fn copy(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
-fn write_all(pump: &Pump, mut output: File) {
+fn write_all(pump: &Pump, output: File) {
     let mut chunk = vec![0; CHUNK];
     loop {
         let mut buffer = pump.lock();
@@ -229,7 +246,18 @@ fn write_all(pump: &Pump, mut output: File) {
         let n = buffer.bytes.read(&mut chunk).unwrap_or(0);
         buffer.busy = true;
         drop(buffer);
-        let written = output.write_all(chunk.get(..n).unwrap_or_default()).and_then(|()| output.flush());
+        let mut rest = chunk.get(..n).unwrap_or_default();
+        let mut written = Ok(());
+        while !rest.is_empty() && written.is_ok() {
+            written = match retry(&output, PollFlags::OUT, |mut output| output.write(rest)) {
+                Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => {
+                    rest = rest.get(n..).unwrap_or_default();
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            };
+        }
         let mut buffer = pump.lock();
         buffer.busy = false;
         let failed = written.is_err();
