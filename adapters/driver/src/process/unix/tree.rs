@@ -279,7 +279,7 @@ mod tests {
                 scope.spawn(|| (0..20).for_each(|_| _ = child.kill_group()));
                 scope.spawn(|| {
                     while child.reap().is_none() {
-                        std::thread::yield_now()
+                        std::thread::yield_now();
                     }
                 });
             });
