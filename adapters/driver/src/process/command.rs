@@ -83,7 +83,8 @@ pub struct ServerCommand {
 }
 
 impl ServerCommand {
-    /// A command without arguments. A name without a slash is looked up in the `PATH` that the server will have.
+    /// A command without arguments. A name without a slash is looked up in the `PATH` that the server will have, whatever this process's own is;
+    /// a relative path starts at the server's directory.
     #[must_use]
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
@@ -173,7 +174,22 @@ impl ServerCommand {
     }
 
     /// Everything that decides what is executed, one fact a line, for the consent that a host must ask for (SEC-02): the program, each
-    /// argument, the directory, each change of the environment with its value. Control characters are escaped.
+    /// argument, the directory, each change of the environment with its value. It holds what secrets the command holds: it is for the user, not
+    /// for a log.
+    ///
+    /// Each text is quoted; control characters, marks that reorder text and bytes that are no UTF-8 are escaped: two commands that differ are
+    /// shown differently, and no line can pass for two.
+    ///
+    /// ```
+    /// use mcp_wire_driver::process::ServerCommand;
+    ///
+    /// let command = ServerCommand::new("npx").args(["-y", "a b;c"]).env("API_KEY", "k");
+    /// assert_eq!(
+    ///     command.describe(),
+    ///     "program: \"npx\"\nargument: \"-y\"\nargument: \"a b;c\"\n\
+    ///      environment: inherited\nsets: \"API_KEY\" to \"k\"\n"
+    /// );
+    /// ```
     #[must_use]
     pub fn describe(&self) -> String {
         let mut text = format!("program: {}\n", escaped(&self.program));
@@ -189,7 +205,7 @@ impl ServerCommand {
         }
         for (name, value) in &self.env {
             match value {
-                Some(value) => text += &format!("sets: {}={}\n", escaped(name), escaped(value)),
+                Some(value) => text += &format!("sets: {} to {}\n", escaped(name), escaped(value)),
                 None => text += &format!("removes: {}\n", escaped(name)),
             }
         }
@@ -214,8 +230,18 @@ impl ServerCommand {
     }
 }
 
+/// Quoted, and reversible: no two texts give the same.
 fn escaped(text: &OsStr) -> String {
-    text.to_string_lossy().escape_debug().to_string()
+    let mut shown = String::from('"');
+    for chunk in text.as_encoded_bytes().utf8_chunks() {
+        // Characters that are not printable, whatever direction they write in, are escaped; a single quote need not be.
+        shown += &chunk.valid().escape_debug().to_string().replace("\\'", "'");
+        for byte in chunk.invalid() {
+            shown += &format!("\\x{byte:02x}");
+        }
+    }
+    shown.push('"');
+    shown
 }
 
 impl fmt::Debug for ServerCommand {
@@ -236,17 +262,65 @@ impl fmt::Debug for ServerCommand {
 mod tests {
     use super::*;
 
-    // SEC-02: what will be executed can be shown in full; case 226: environment and arguments printed
+    // SEC-02: what will be executed can be shown in full
     #[test]
-    fn describe_shows_everything_and_debug_no_secret() {
-        let command =
-            ServerCommand::new("x").arg("a b;c").arg("--token=T0KEN").env("API_KEY", "S3CRET").env_remove("HOME");
-        let shown = command.describe();
-        for part in ["program: x", "argument: a b;c", "sets: API_KEY=S3CRET", "removes: HOME"] {
-            assert!(shown.contains(part), "{shown}");
+    fn describe_shows_the_exact_command() {
+        let command = ServerCommand::new("/opt/my server")
+            .args(["a b;c", "", "it's \"$HOME\" `x`", "--token=T0KEN"])
+            .current_dir("/work dir")
+            .env("API_KEY", "S3CRET")
+            .env_remove("HOME");
+        assert_eq!(
+            command.describe(),
+            r#"program: "/opt/my server"
+argument: "a b;c"
+argument: ""
+argument: "it's \"$HOME\" `x`"
+argument: "--token=T0KEN"
+directory: "/work dir"
+environment: inherited
+sets: "API_KEY" to "S3CRET"
+removes: "HOME"
+"#
+        );
+    }
+
+    // SEC-02: nothing in a text can hide, end its line, change the order on the screen, or pass for something else
+    #[cfg(unix)]
+    #[test]
+    fn describe_cannot_be_tricked() {
+        use std::os::unix::ffi::OsStrExt;
+
+        let command = ServerCommand::new("x")
+            .arg("a\nargument: b")
+            .arg("\x1b[2K")
+            .arg("\u{202e}dcba")
+            .arg("\u{200b}")
+            .arg(OsStr::from_bytes(b"caf\xe9"))
+            .arg("caf\u{fffd}")
+            .arg("caf\\xe9");
+        assert_eq!(
+            command.describe().lines().skip(1).take(7).collect::<Vec<_>>(),
+            [
+                r#"argument: "a\nargument: b""#,
+                r#"argument: "\u{1b}[2K""#,
+                r#"argument: "\u{202e}dcba""#,
+                r#"argument: "\u{200b}""#,
+                r#"argument: "caf\xe9""#,
+                "argument: \"caf\u{fffd}\"",
+                r#"argument: "caf\\xe9""#,
+            ]
+        );
+    }
+
+    // case 226: environment and arguments printed; Debug shows the names of variables and no value
+    #[test]
+    fn debug_holds_no_secret() {
+        let command = ServerCommand::new("x").arg("--token=T0KEN").env("API_KEY", "S3CRET").env_remove("HOME");
+        for debug in [format!("{command:?}"), format!("{command:#?}")] {
+            assert!(debug.contains("API_KEY") && debug.contains("HOME"), "{debug}");
+            assert!(!debug.contains("S3CRET") && !debug.contains("T0KEN"), "{debug}");
         }
-        let debug = format!("{command:?}");
-        assert!(debug.contains("API_KEY") && !debug.contains("S3CRET") && !debug.contains("T0KEN"), "{debug}");
     }
 
     // PRC-01: the allow list leaves everything else out

@@ -21,8 +21,10 @@ pub enum SpawnError {
     NotFound {
         /// As it was given.
         program: OsString,
-        /// The `PATH` that was searched; `None` if the program was given as a path.
+        /// The `PATH` that was searched, the server's own; `None` if the program was given as a path.
         path: Option<OsString>,
+        /// The program is there, in this file; the interpreter that its first line names is not.
+        script: Option<PathBuf>,
         /// The system's error.
         source: io::Error,
     },
@@ -33,7 +35,7 @@ pub enum SpawnError {
         /// The system's error.
         source: io::Error,
     },
-    /// The working directory does not exist or is none.
+    /// The working directory does not exist, is none, or may not be entered.
     Directory {
         /// As it was given.
         directory: PathBuf,
@@ -65,19 +67,25 @@ impl SpawnError {
 impl fmt::Display for SpawnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotFound { script: Some(script), .. } => {
+                write!(
+                    f,
+                    "the interpreter that the first line of {script:?} names was not found; install it or mend that line"
+                )
+            }
             Self::NotFound { program, path: Some(path), .. } => write!(
                 f,
                 "the command {program:?} was not found in PATH ({}); give its full path or set PATH for the server",
                 path.to_string_lossy().escape_debug()
             ),
             Self::NotFound { program, path: None, .. } => {
-                write!(f, "the command {program:?} was not found (or the interpreter its first line names)")
+                write!(f, "the command {program:?} was not found; check the path")
             }
             Self::Permission { program, .. } => {
                 write!(f, "the command {program:?} may not be executed; check its permissions")
             }
-            Self::Directory { directory, .. } => {
-                write!(f, "the working directory {directory:?} does not exist or is no directory")
+            Self::Directory { directory, source } => {
+                write!(f, "the working directory {directory:?} cannot be used: {source}")
             }
             Self::Other { program, source } => write!(f, "the command {program:?} could not be started: {source}"),
         }

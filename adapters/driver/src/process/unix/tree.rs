@@ -1,21 +1,25 @@
 //! Owns one child and its process group: its exit, the signals to it and its reap, which exclude each other. It must not know when a signal is due.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Child;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mcp_wire::lifecycle::ExitStatus;
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group};
 
-use super::reaper;
+use super::{group, notice, reaper};
 
 /// A child, its group, and the right to signal and to reap them.
 ///
 /// Signals and the reap exclude each other under one lock, and the group is signalled only while the leader's id is held by the leader, alive
 /// or unreaped: no signal can reach an id that was given to somebody else (PRC-04). Dropping it kills the tree and hands the leader to the
 /// reaper thread; that neither blocks nor needs a runtime (SHD-04).
+///
+/// A process that leaves the group by `setsid` or `setpgid` is no longer reached; on Unix nothing but the server can prevent that.
+/// Where SIGCHLD is ignored, or somebody else in this process waits for every child, the exit is seen, its status is [`ExitStatus::Unknown`],
+/// and nothing is signalled any more.
 ///
 /// ```
 /// use mcp_wire_driver::process::{ServerCommand, spawn};
@@ -28,10 +32,13 @@ use super::reaper;
 #[derive(Debug)]
 pub struct ChildTree {
     pid: Pid,
-    /// The child leads a group of its own; only then is a group signalled, and only that one.
+    /// The child leads a group of its own; only then is a group signalled, and only that one (case 142).
     group: bool,
     pidfd: Option<OwnedFd>,
+    /// Stands in for the pidfd where there is none, once somebody has asked.
+    exit: OnceLock<OwnedFd>,
     state: Mutex<State>,
+    seam: seam::Seam,
 }
 
 #[derive(Debug)]
@@ -42,10 +49,23 @@ enum State {
 }
 
 impl ChildTree {
-    pub(super) fn new(child: Child, group: bool) -> Self {
+    /// Takes over a child that was spawned into a group of its own, if `group` says so.
+    ///
+    /// # Errors
+    /// There is no descriptor left to see its exit by; the child is killed and reaped.
+    pub(super) fn new(child: Child, group: bool) -> io::Result<Self> {
         let pid = Pid::from_child(&child);
-        let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok();
-        Self { pid, group, pidfd, state: Mutex::new(State::Held(child)) }
+        let mut tree = Self {
+            pid,
+            group,
+            pidfd: None,
+            exit: OnceLock::new(),
+            state: Mutex::new(State::Held(child)),
+            seam: seam::Seam::default(),
+        };
+        // On an error the drop of the tree ends the child.
+        tree.pidfd = notice::pidfd(pid)?;
+        Ok(tree)
     }
 
     /// The process id of the leader.
@@ -59,41 +79,42 @@ impl ChildTree {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A descriptor that becomes readable once the leader has exited: a pidfd, or where there is none a pipe that a thread closes.
+    /// A descriptor that becomes readable once the leader has exited: a pidfd, or where there is none a socket that a thread writes to.
     ///
     /// # Errors
     /// The system has no descriptor or no thread left.
     pub fn exit_notice(&self) -> io::Result<OwnedFd> {
-        if let Some(pidfd) = &self.pidfd {
-            return pidfd.try_clone();
+        if let Some(fd) = self.notice() {
+            return fd.try_clone_to_owned();
         }
-        let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let pid = self.pid;
-        std::thread::Builder::new().name("mcp-wire-exit".to_owned()).stack_size(64 << 10).spawn(move || {
-            let _writer = writer;
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            while matches!(rustix::process::waitid(WaitId::Pid(pid), options), Err(Errno::INTR)) {}
-        })?;
-        Ok(reader)
+        // Two callers at once start two threads, which is harmless; one is kept.
+        let made = notice::by_thread(self.pid)?;
+        self.exit.get_or_init(|| made).try_clone()
+    }
+
+    /// The descriptor of [`exit_notice`](Self::exit_notice), if there is one already.
+    pub(super) fn notice(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().or_else(|| self.exit.get()).map(AsFd::as_fd)
     }
 
     /// How the leader has exited, if it has. Does not reap.
     #[must_use]
     pub fn try_exit(&self) -> Option<ExitStatus> {
-        Self::look(self.pid, &mut self.state())
+        self.look(&mut self.state())
     }
 
-    fn look(pid: Pid, state: &mut State) -> Option<ExitStatus> {
+    fn look(&self, state: &mut State) -> Option<ExitStatus> {
         if let State::Reaped(status) = state {
             return Some(*status);
         }
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         loop {
-            match rustix::process::waitid(WaitId::Pid(pid), options) {
+            match rustix::process::waitid(WaitId::Pid(self.pid), options) {
                 Ok(status) => return status.map(|status| exit_status(&status)),
                 Err(Errno::INTR) => {}
                 Err(_) => {
                     // ECHILD: SIGCHLD is ignored or somebody else has waited. The id may be anybody's now: no signal after this.
+                    self.seam.reaped();
                     *state = State::Reaped(ExitStatus::Unknown);
                     return Some(ExitStatus::Unknown);
                 }
@@ -103,63 +124,74 @@ impl ChildTree {
 
     /// SIGTERM, and SIGCONT so that a stopped one can act on it. To the group if there is one.
     pub fn terminate(&self) {
-        self.signal(Signal::TERM);
-        self.signal(Signal::CONT);
+        self.signal(&[Signal::TERM, Signal::CONT]);
     }
 
     /// SIGKILL, to the group if there is one.
     pub fn kill(&self) {
-        self.signal(Signal::KILL);
+        self.signal(&[Signal::KILL]);
     }
 
-    fn signal(&self, signal: Signal) {
+    fn signal(&self, signals: &[Signal]) {
         let mut state = self.state();
-        Self::look(self.pid, &mut state);
+        self.look(&mut state);
         if let State::Held(_) = *state {
-            seam::signalled(self.pid);
-            // An error means that there is nobody left to signal, or nobody we may signal: the ladder goes on.
-            let _ = if self.group {
-                rustix::process::kill_process_group(self.pid, signal)
-            } else {
-                rustix::process::kill_process(self.pid, signal)
-            };
+            self.send(signals);
         }
     }
 
+    /// The caller holds the lock and has seen the child held.
+    fn send(&self, signals: &[Signal]) {
+        for &signal in signals {
+            self.seam.signalled();
+            // An error means that there is nobody left to signal, or nobody we may signal: the ladder goes on.
+            let _ = if self.group { kill_process_group(self.pid, signal) } else { self.send_to_leader(signal) };
+        }
+    }
+
+    fn send_to_leader(&self, signal: Signal) -> Result<(), Errno> {
+        #[cfg(target_os = "linux")]
+        if let Some(pidfd) = &self.pidfd {
+            return rustix::process::pidfd_send_signal(pidfd, signal);
+        }
+        rustix::process::kill_process(self.pid, signal)
+    }
+
     /// The leader has exited: SIGTERM (and SIGCONT) to what is left of its group. Says whether nobody was (PRC-03).
+    ///
+    /// Does nothing before the exit, after the reap, and for a child without a group of its own; that counts as nobody.
     pub fn terminate_group(&self) -> bool {
-        self.group_after_exit(&[Signal::TERM, Signal::CONT])
+        self.signal_survivors(&[Signal::TERM, Signal::CONT])
     }
 
     /// The same with SIGKILL.
     pub fn kill_group(&self) -> bool {
-        self.group_after_exit(&[Signal::KILL])
+        self.signal_survivors(&[Signal::KILL])
     }
 
-    fn group_after_exit(&self, signals: &[Signal]) -> bool {
+    fn signal_survivors(&self, signals: &[Signal]) -> bool {
         let mut state = self.state();
+        let exited = self.look(&mut state).is_some();
         // The zombie leader keeps the group's id from being given away.
-        if !self.group || Self::look(self.pid, &mut state).is_none() || matches!(*state, State::Reaped(_)) {
+        if !self.group || !exited || matches!(*state, State::Reaped(_)) || group::is_empty(self.pid) {
             return true;
         }
-        if group_is_empty(self.pid) {
-            return true;
-        }
-        seam::signalled(self.pid);
-        for signal in signals {
-            let _ = rustix::process::kill_process_group(self.pid, *signal);
-        }
+        self.send(signals);
         false
     }
 
-    /// Reaps the leader. `None` if it has not exited yet; it does not wait.
+    /// Reaps the leader, and kills what is left of its group before that: afterwards nothing could. `None` if it has not exited yet; it
+    /// does not wait.
     pub fn reap(&self) -> Option<ExitStatus> {
         let mut state = self.state();
-        let status = Self::look(self.pid, &mut state)?;
+        let status = self.look(&mut state)?;
         if let State::Held(child) = &mut *state {
+            if self.group {
+                self.send(&[Signal::KILL]);
+            }
             // It has exited, so this returns at once; the status was read before.
             let _ = child.try_wait();
-            seam::reaped(self.pid);
+            self.seam.reaped();
             *state = State::Reaped(status);
         }
         Some(status)
@@ -168,27 +200,19 @@ impl ChildTree {
 
 impl Drop for ChildTree {
     fn drop(&mut self) {
-        if self.try_exit().is_some() {
-            self.kill_group();
-        } else {
-            self.kill();
-        }
+        self.kill();
         if self.reap().is_some() {
             return;
         }
-        let placeholder = State::Reaped(ExitStatus::Unknown);
-        let state = std::mem::replace(&mut *self.state(), placeholder);
-        if matches!(state, State::Held(_)) {
-            let tree = Self { pid: self.pid, group: self.group, pidfd: self.pidfd.take(), state: Mutex::new(state) };
-            reaper::hand_over(tree);
-        }
-    }
-}
-
-impl ChildTree {
-    /// For the reaper: the descriptor to wait on.
-    pub(super) const fn pidfd(&self) -> Option<&OwnedFd> {
-        self.pidfd.as_ref()
+        let state = std::mem::replace(&mut *self.state(), State::Reaped(ExitStatus::Unknown));
+        reaper::hand_over(Self {
+            pid: self.pid,
+            group: self.group,
+            pidfd: self.pidfd.take(),
+            exit: std::mem::take(&mut self.exit),
+            state: Mutex::new(state),
+            seam: std::mem::take(&mut self.seam),
+        });
     }
 }
 
@@ -200,94 +224,37 @@ fn exit_status(status: &WaitIdStatus) -> ExitStatus {
     }
 }
 
-/// Whether nobody but the exited leader is in the group. A signal cannot tell: the unreaped leader still receives it.
-#[cfg(target_os = "linux")]
-fn group_is_empty(leader: Pid) -> bool {
-    let leader = leader.as_raw_nonzero().get();
-    let Ok(entries) = std::fs::read_dir("/proc") else { return false };
-    let mut stat = Vec::with_capacity(512);
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-        stat.clear();
-        let Ok(mut file) = std::fs::File::open(entry.path().join("stat")) else { continue };
-        if io::Read::read_to_end(&mut file, &mut stat).is_err() {
-            continue;
-        }
-        // `pid (name) state ppid pgrp ...`; the name may hold anything, so count from its closing parenthesis.
-        let text = String::from_utf8_lossy(&stat);
-        let Some((_, rest)) = text.rsplit_once(") ") else { continue };
-        let mut fields = rest.split(' ');
-        let (state, group) = (fields.next(), fields.nth(1).and_then(|group| group.parse::<i32>().ok()));
-        if group == Some(leader) && pid != leader && state != Some("Z") {
-            return false;
-        }
-    }
-    true
-}
-
-/// There is no cheap look elsewhere: it counts as not empty.
-#[cfg(not(target_os = "linux"))]
-fn group_is_empty(_: Pid) -> bool {
-    false
-}
-
-/// Records signals and reaps, in tests only (PRC-04).
+/// Records signals and reaps in their order, in the tests of this module only (PRC-04).
 mod seam {
-    #[cfg(not(test))]
-    use rustix::process::Pid;
-
-    #[cfg(not(test))]
-    pub(super) const fn signalled(_: Pid) {}
-    #[cfg(not(test))]
-    pub(super) const fn reaped(_: Pid) {}
-
     #[cfg(test)]
-    pub(super) use recording::{reaped, signalled};
+    use std::sync::{Arc, Mutex};
 
-    #[cfg(test)]
-    pub(super) mod recording {
-        use std::sync::Mutex;
+    #[derive(Debug, Default)]
+    pub(super) struct Seam {
+        /// `true` is a reap.
+        #[cfg(test)]
+        pub(super) acts: Arc<Mutex<Vec<bool>>>,
+    }
 
-        use rustix::process::Pid;
+    impl Seam {
+        #[cfg(not(test))]
+        #[allow(clippy::unused_self, clippy::missing_const_for_fn)]
+        pub(super) fn signalled(&self) {}
+        #[cfg(not(test))]
+        #[allow(clippy::unused_self, clippy::missing_const_for_fn)]
+        pub(super) fn reaped(&self) {}
 
-        pub(crate) static RECORD: Mutex<Vec<(bool, Pid)>> = Mutex::new(Vec::new());
-
-        pub(crate) fn signalled(pid: Pid) {
-            RECORD.lock().expect("no test panics under it").push((false, pid));
+        #[cfg(test)]
+        pub(super) fn signalled(&self) {
+            self.acts.lock().expect("no test panics under it").push(false);
         }
-
-        pub(crate) fn reaped(pid: Pid) {
-            RECORD.lock().expect("no test panics under it").push((true, pid));
+        #[cfg(test)]
+        pub(super) fn reaped(&self) {
+            self.acts.lock().expect("no test panics under it").push(true);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::super::{ServerCommand, spawn};
-    use super::seam::recording::RECORD;
-
-    // PRC-04: signals and the reap exclude each other, however exit and close race
-    #[test]
-    fn no_signal_goes_to_an_id_after_its_reap() {
-        for round in 0..400 {
-            let server = spawn(&ServerCommand::new("true")).expect("true can be spawned");
-            let child = &server.child;
-            std::thread::scope(|scope| {
-                scope.spawn(|| (0..20).for_each(|_| child.terminate()));
-                scope.spawn(|| (0..20).for_each(|_| _ = child.kill_group()));
-                scope.spawn(|| {
-                    while child.reap().is_none() {
-                        std::thread::yield_now();
-                    }
-                });
-            });
-            let pid = child.pid;
-            let record = RECORD.lock().expect("no test panics under it");
-            let of_this: Vec<bool> = record.iter().filter(|(_, p)| *p == pid).map(|(reaped, _)| *reaped).collect();
-            let reaped_at = of_this.iter().position(|reaped| *reaped).expect("it was reaped");
-            assert_eq!(reaped_at, of_this.len() - 1, "round {round}: nothing follows the reap");
-        }
-    }
-}
+#[path = "tree_tests.rs"]
+mod tests;
