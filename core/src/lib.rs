@@ -106,6 +106,8 @@ mod send_buffer;
 pub mod server;
 mod supervisor;
 mod time;
+mod unread;
+mod walker;
 
 pub use error::{Cause, ConfigError, ConnectionError, Delivery, DropReason, SendError, UnreadableReason};
 pub use filter::Filter;
@@ -115,3 +117,4 @@ pub use message::{ErrorObject, Message, Shape, Unreadable};
 pub use recv_buffer::{Frame, RecvBuffer};
 pub use supervisor::{Supervisor, SupervisorSignal};
 pub use time::Instant;
+pub use unread::Unread;

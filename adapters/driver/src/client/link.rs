@@ -1,0 +1,497 @@
+//! Owns the driver's end of a connection: what a loop over pipe ends, of whatever runtime, asks and tells between its reads and
+//! writes. It must not know how bytes are read or written, nor how time passes.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use mcp_wire::lifecycle::Step;
+use mcp_wire::{Instant, Message, RecvBuffer};
+
+use super::events::ClientEvent;
+use super::shared::{Locked, Shared};
+use super::tape::{ProcessFact, TapeFact};
+use super::tee::Tee;
+use crate::process::{SpawnError, Stderr};
+#[cfg(unix)]
+use crate::process::ChildTree;
+
+/// Room that a read gets at least.
+const READ: usize = 16 << 10;
+
+/// What the loop is to do to the ends it holds.
+///
+/// ```
+/// # use mcp_wire_driver::client::Todo;
+/// fn closes_something(todo: Todo) -> bool {
+///     !matches!(todo, Todo::Spawn)
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Todo {
+    /// Spawn the command; answer with [`Link::spawned`] or [`Link::spawn_failed`].
+    Spawn,
+    /// Close the writing end, dropping what is not written.
+    CloseInput,
+    /// The process has exited: close all ends, then [`Link::reap`].
+    Reap,
+    /// The process does not end though it was killed: close all ends.
+    CloseAll,
+}
+
+/// What became of a write.
+///
+/// ```
+/// let wrote = mcp_wire_driver::client::Wrote { accepted: 10, spent: None, failed: false };
+/// ```
+#[derive(Debug, Default)]
+#[expect(clippy::exhaustive_structs, reason = "it is an argument that each loop fills in")]
+pub struct Wrote {
+    /// Bytes that the writer accepted.
+    pub accepted: usize,
+    /// The bytes of [`Turn::output`], once all are accepted or none will be.
+    pub spent: Option<Vec<u8>>,
+    /// The writer failed: it takes nothing more.
+    pub failed: bool,
+}
+
+/// What the loop is to do next.
+///
+/// ```
+/// # use mcp_wire_driver::client::Turn;
+/// fn may_sleep(turn: &Turn) -> bool {
+///     turn.todo.is_none() && turn.output.is_none() && !turn.over
+/// }
+/// ```
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Turn {
+    /// Something to do first; then take the next turn.
+    pub todo: Option<Todo>,
+    /// Bytes to write; report what becomes of them with the next turn.
+    pub output: Option<Vec<u8>>,
+    /// When to take a turn at the latest, in the driver's time.
+    pub deadline: Option<Instant>,
+    /// It is over: close all ends and stop.
+    pub over: bool,
+}
+
+/// Whether the loop can take bytes to write, or holds some.
+///
+/// ```
+/// use mcp_wire_driver::client::Output;
+/// assert_ne!(Output::Wanted, Output::Held);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Output {
+    /// The writer is idle.
+    Wanted,
+    /// There are bytes left of the last turn, and a write of them is tried next.
+    Resuming,
+    /// There are bytes left that the writer does not take now, or there is no writer.
+    Held,
+}
+
+/// The driver's end of a connection. Each method takes the lock once, and wakes whoever is concerned after releasing it.
+///
+/// A loop reads until nothing is there ([`spare_mut`](Self::spare_mut), [`read`](Self::read)), takes a [`turn`](Self::turn), does what it says, and
+/// goes to sleep when it says nothing: it is woken for readiness, for the deadline, and through the waker that it gave with the turn. Dropping
+/// it before it is [over](Turn::over) ends everything: calls resolve, the process is killed (case 159).
+///
+/// ```
+/// use std::task::{Context, Waker};
+/// use mcp_wire::Instant;
+/// use mcp_wire_driver::client::{Options, Output, Wrote};
+///
+/// let (client, mut link) = Options::new("host", "1.0").with_stream(|| Instant::EPOCH)?;
+/// let turn = link.turn(Waker::noop(), Output::Wanted, Wrote::default());
+/// let probe = turn.output.expect("the probe");
+/// link.turn(Waker::noop(), Output::Wanted, Wrote { accepted: probe.len(), spent: Some(probe), failed: false });
+///
+/// let answer = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"supportedVersions\":[\"2026-07-28\"]}}\n";
+/// link.spare_mut()[..answer.len()].copy_from_slice(answer);
+/// link.read(answer.len());
+/// assert_eq!(client.version().as_deref(), Some("2026-07-28"));
+/// # Ok::<(), mcp_wire_driver::client::StartError>(())
+/// ```
+pub struct Link {
+    shared: Arc<Shared>,
+    recv: RecvBuffer,
+    stderr: StderrSink,
+    /// Lines for the tape.
+    taped: Vec<u8>,
+    /// Used again for each batch of wakers.
+    spare: Vec<Waker>,
+    /// Bytes of the last output that is on the tape and not reported as accepted.
+    out_on_tape: Option<usize>,
+}
+
+/// Where the bytes of standard error go.
+pub(super) struct StderrSink {
+    lines: bool,
+    callback: Option<Box<dyn FnMut(&str) + Send>>,
+    tee: Option<Tee>,
+}
+
+impl StderrSink {
+    pub(super) fn new(policy: Stderr, callback: Option<Box<dyn FnMut(&str) + Send>>) -> Self {
+        let lines = policy == Stderr::Lines;
+        let tee = (policy == Stderr::Tee).then(Tee::default);
+        Self { lines, callback: callback.filter(|_| lines), tee }
+    }
+}
+
+impl Link {
+    pub(super) fn new(shared: Arc<Shared>, line_limit: usize, stderr: StderrSink) -> Self {
+        let recv = RecvBuffer::new(line_limit);
+        Self { shared, recv, stderr, taped: Vec::new(), spare: Vec::new(), out_on_tape: None }
+    }
+
+    /// The time, by the clock that the client was made with.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.shared.now()
+    }
+
+    /// Room to read into. A read that is dropped loses nothing.
+    pub fn spare_mut(&mut self) -> &mut [u8] {
+        self.recv.spare_mut(READ)
+    }
+
+    /// So many bytes were read into [`spare_mut`](Self::spare_mut): routes every whole frame, under one lock but for callbacks.
+    pub fn read(&mut self, n: usize) {
+        self.recv.commit(n);
+        self.route(false);
+    }
+
+    /// The process's output, or the stream's, has ended or cannot be read.
+    pub fn read_ended(&mut self) {
+        self.recv.close();
+        self.route(true);
+    }
+
+    fn route(&mut self, ended: bool) {
+        let Self { shared, recv, taped, spare, .. } = self;
+        let now = shared.now();
+        // The first frame is found before the lock is taken.
+        let mut held: Option<Locked<'_>> = None;
+        while let Some(frame) = recv.next_frame() {
+            let mut state = held.take().unwrap_or_else(|| {
+                let mut state = shared.lock();
+                state.stay_awake();
+                state
+            });
+            if state.has_tape() {
+                let bytes = frame.bytes();
+                match frame.clone().message() {
+                    Message::Unreadable(line) if bytes.is_empty() => {
+                        let before = std::mem::take(taped);
+                        if !before.is_empty() {
+                            state.tape(TapeFact::In(&before), now);
+                        }
+                        let id = line.id.map(|id| id.token());
+                        state.tape(TapeFact::InCut { bytes: line.len, id }, now);
+                    }
+                    Message::Unreadable(line) if line.reason == mcp_wire::UnreadableReason::Truncated => {
+                        taped.extend_from_slice(bytes);
+                    }
+                    _ => {
+                        taped.extend_from_slice(bytes);
+                        taped.push(b'\n');
+                    }
+                }
+            }
+            let event = state.engine.handle(frame, now);
+            if let Some(callback) = state.route(event, now) {
+                tape_input(&mut state, taped, now);
+                drop(state);
+                callback.run(shared, now);
+                state = shared.lock();
+            }
+            state.pump(now);
+            held = Some(state);
+        }
+        let mut state = held.unwrap_or_else(|| shared.lock());
+        tape_input(&mut state, taped, now);
+        state.engine.supervisor_mut().output_seen(now);
+        if ended {
+            state.tape(TapeFact::Process(ProcessFact::Eof), now);
+            state.engine.supervisor_mut().output_ended(now);
+        }
+        state.pump(now);
+        state.release(spare);
+    }
+
+    /// What is to be done next. `wrote` tells what became of the last output.
+    pub fn turn(&mut self, waker: &Waker, output: Output, wrote: Wrote) -> Turn {
+        let mut turn = Turn::default();
+        let now = self.shared.now();
+        let mut state = self.shared.lock();
+        self.out_on_tape = report(&mut state, &wrote, self.out_on_tape, now);
+        if let Some(spent) = wrote.spent {
+            state.engine.supervisor_mut().recycle(spent);
+        }
+        state.end_write(now);
+        if state.engine.supervisor().poll_timeout().is_some_and(|at| at <= now) {
+            state.engine.supervisor_mut().handle_timeout(now);
+        }
+        state.pump(now);
+        loop {
+            if state.abandoned || state.is_over() {
+                turn.over = true;
+                break;
+            }
+            let Some(step) = state.engine.supervisor_mut().poll_step() else { break };
+            tracing::debug!(target: "mcp_wire::process", ?step, "performing a step");
+            turn.todo = match step {
+                Step::Spawn => Some(Todo::Spawn),
+                Step::CloseStdin => Some(Todo::CloseInput),
+                Step::Reap => Some(Todo::Reap),
+                Step::GiveUp => {
+                    #[cfg(unix)]
+                    let child = state.child.take();
+                    drop(state);
+                    // Its drop hands it to the reaper.
+                    #[cfg(unix)]
+                    drop(child);
+                    state = self.shared.lock();
+                    state.pump(now);
+                    Some(Todo::CloseAll)
+                }
+                signal => {
+                    #[cfg(unix)]
+                    let child = state.child.clone();
+                    drop(state);
+                    #[cfg(unix)]
+                    let empty = child.and_then(|child| send(&child, signal));
+                    #[cfg(not(unix))]
+                    let empty = group_step(signal);
+                    state = self.shared.lock();
+                    if let Some(empty) = empty {
+                        state.tape(TapeFact::Process(ProcessFact::GroupSignalled { empty }), now);
+                        state.engine.supervisor_mut().group_signalled(empty, now);
+                        state.pump(now);
+                    }
+                    None
+                }
+            };
+            if turn.todo.is_some() {
+                break;
+            }
+        }
+        if turn.todo.is_none() && !turn.over {
+            match output {
+                Output::Wanted => {
+                    turn.output = state.engine.supervisor_mut().take_output(now);
+                    if let Some(bytes) = &turn.output {
+                        state.begin_write();
+                        if state.has_tape() {
+                            state.tape(TapeFact::Out(bytes), now);
+                            self.out_on_tape = Some(bytes.len());
+                        }
+                    }
+                }
+                Output::Resuming => state.begin_write(),
+                Output::Held => {}
+            }
+            turn.deadline = state.engine.supervisor().poll_timeout();
+        }
+        if turn.todo.is_none() && turn.output.is_none() && output != Output::Resuming {
+            state.sleep(waker);
+        } else {
+            state.stay_awake();
+        }
+        state.release(&mut self.spare);
+        turn
+    }
+
+    /// [`Todo::Spawn`] succeeded. Whether the process is wanted: if not, close all ends; it is killed already.
+    #[cfg(unix)]
+    pub fn spawned(&mut self, child: ChildTree, stderr_piped: bool) -> bool {
+        self.recv.reset();
+        self.out_on_tape = None;
+        let now = self.shared.now();
+        let mut state = self.shared.lock();
+        if state.abandoned || state.is_over() {
+            drop(state);
+            return false;
+        }
+        let pid = child.pid();
+        state.child = Some(Arc::new(child));
+        state.tape(TapeFact::Process(ProcessFact::Started), now);
+        state.engine.spawned(pid, now);
+        if !stderr_piped {
+            state.tape(TapeFact::Process(ProcessFact::StderrEof), now);
+            state.engine.stderr_ended(|_| {}, now);
+        }
+        state.pump(now);
+        state.release(&mut self.spare);
+        true
+    }
+
+    /// [`Todo::Spawn`] failed.
+    pub fn spawn_failed(&mut self, error: SpawnError) {
+        let now = self.shared.now();
+        let mut state = self.shared.lock();
+        let failure = error.failure();
+        state.tape(TapeFact::Process(ProcessFact::SpawnFailed(failure)), now);
+        state.engine.spawn_failed(failure, Some(error), now);
+        state.pump(now);
+        state.release(&mut self.spare);
+    }
+
+    /// The exit notice is there: looks how the process has exited. `false` if it has not.
+    #[cfg(unix)]
+    pub fn look_for_exit(&mut self) -> bool {
+        let now = self.shared.now();
+        let mut state = self.shared.lock();
+        let Some(status) = state.child.as_ref().and_then(|child| child.try_exit()) else { return false };
+        tracing::info!(target: "mcp_wire::process", pid = state.engine.pid(), %status, "the server has exited");
+        state.tape(TapeFact::Process(ProcessFact::Exited(status)), now);
+        state.engine.supervisor_mut().exited(status, now);
+        state.pump(now);
+        state.release(&mut self.spare);
+        true
+    }
+
+    /// All ends are closed after [`Todo::Reap`]: reaps the process.
+    pub fn reap(&mut self) {
+        let now = self.shared.now();
+        let mut state = self.shared.lock();
+        #[cfg(unix)]
+        {
+            let child = state.child.take();
+            drop(state);
+            // It has exited, so this returns at once.
+            let _ = child.as_ref().and_then(|child| child.reap());
+            drop(child);
+            state = self.shared.lock();
+        }
+        state.tape(TapeFact::Process(ProcessFact::Reaped), now);
+        state.engine.supervisor_mut().reaped(now);
+        state.pump(now);
+        state.release(&mut self.spare);
+    }
+
+    /// Bytes of standard error were read.
+    pub fn stderr(&mut self, bytes: &[u8]) {
+        if let Some(tee) = &mut self.stderr.tee {
+            tee.push(bytes);
+        }
+        self.stderr_lines(Some(bytes));
+    }
+
+    /// Standard error has ended.
+    pub fn stderr_ended(&mut self) {
+        self.stderr_lines(None);
+    }
+
+    fn stderr_lines(&mut self, bytes: Option<&[u8]>) {
+        let now = self.shared.now();
+        let mut lines = Vec::new();
+        let wanted = self.stderr.lines;
+        let mut keep = |line: &str| {
+            if wanted {
+                lines.push(line.to_owned());
+            }
+        };
+        let mut state = self.shared.lock();
+        match bytes {
+            Some(bytes) => {
+                state.tape(TapeFact::Stderr(bytes), now);
+                state.engine.stderr(bytes, &mut keep, now);
+            }
+            None => {
+                state.tape(TapeFact::Process(ProcessFact::StderrEof), now);
+                state.engine.stderr_ended(&mut keep, now);
+            }
+        }
+        if !state.taps.is_empty() {
+            for line in &lines {
+                state.tell(ClientEvent::Stderr { line: line.clone() });
+            }
+        }
+        state.pump(now);
+        state.release(&mut self.spare);
+        let Some(callback) = &mut self.stderr.callback else { return };
+        for line in &lines {
+            // The drain goes on whatever a callback does (case 113).
+            if catch_unwind(AssertUnwindSafe(|| callback(line))).is_err() {
+                tracing::warn!(target: "mcp_wire::process", "the callback for standard error panicked");
+            }
+        }
+    }
+
+    /// Ready once what was copied to our standard error is written.
+    pub fn poll_stderr_flushed(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.stderr.tee.as_ref().map_or(Poll::Ready(()), |tee| tee.poll_flushed(cx))
+    }
+}
+
+/// What was read so far goes on the tape.
+fn tape_input(state: &mut Locked<'_>, taped: &mut Vec<u8>, now: Instant) {
+    if !taped.is_empty() {
+        state.tape(TapeFact::In(taped), now);
+        taped.clear();
+    }
+}
+
+/// Reports a write to the core. Gives what is left of the last output on the tape.
+fn report(state: &mut Locked<'_>, wrote: &Wrote, on_tape: Option<usize>, now: Instant) -> Option<usize> {
+    let mut left = on_tape;
+    if wrote.accepted > 0 {
+        // An output that was taken whole at once is not mentioned again.
+        if let Some(whole) = on_tape {
+            left = None;
+            if whole != wrote.accepted {
+                state.tape(TapeFact::Accepted(wrote.accepted), now);
+            }
+        } else {
+            state.tape(TapeFact::Accepted(wrote.accepted), now);
+        }
+        state.engine.supervisor_mut().accepted(wrote.accepted, now);
+    } else if on_tape.is_some() && (wrote.failed || wrote.spent.is_some()) {
+        left = None;
+        state.tape(TapeFact::Accepted(0), now);
+    }
+    if wrote.failed {
+        tracing::debug!(target: "mcp_wire::process", "the server's input cannot be written to any more");
+        state.tape(TapeFact::Process(ProcessFact::InputFailed), now);
+        state.engine.supervisor_mut().input_failed(now);
+    }
+    left
+}
+
+/// Sends a signal. For a group whose leader has exited: whether nobody was left in it.
+#[cfg(unix)]
+fn send(child: &ChildTree, step: Step) -> Option<bool> {
+    match step {
+        Step::Terminate => child.terminate(),
+        Step::Kill => child.kill(),
+        Step::TerminateGroup => return Some(child.terminate_group()),
+        Step::KillGroup => return Some(child.kill_group()),
+        _ => {}
+    }
+    None
+}
+
+/// There are no groups here: nobody is left in one.
+#[cfg(not(unix))]
+fn group_step(step: Step) -> Option<bool> {
+    matches!(step, Step::TerminateGroup | Step::KillGroup).then_some(true)
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.shared.driver_gone();
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").field("buffered", &self.recv.capacity()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,29 @@
+//! The client's side of the adapters: the handles a user holds, the state they share with the driver, and the driver's end of
+//! it. It must not know runtimes: whoever drives it moves the bytes and waits.
+
+mod call;
+mod engine;
+mod error;
+mod events;
+mod handle;
+mod link;
+mod listen;
+mod notes;
+mod options;
+mod routing;
+mod shared;
+mod slab;
+mod tape;
+mod tee;
+
+pub use call::{Call, RequestBuilder};
+pub use engine::Engine;
+pub use error::{CallError, CloseError, StartError, StartFailedKind};
+pub use events::{ClientEvent, Events};
+pub use handle::{Client, Closing, Established};
+pub use link::{Link, Todo, Turn, Wrote};
+pub use listen::{Listen, ListenEvent, ListenRequest, Opening};
+pub use notes::{HookError, Notification, Notifications};
+pub use options::Options;
+pub use tape::{ProcessFact, TapeEntry, TapeFact, TapeOp};
+pub use tee::Tee;
