@@ -107,7 +107,6 @@ pub mod server;
 mod supervisor;
 mod time;
 mod unread;
-mod walker;
 
 pub use error::{Cause, ConfigError, ConnectionError, Delivery, DropReason, SendError, UnreadableReason};
 pub use filter::Filter;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use mcp_wire::client::{Config, Event, Signal};
 use mcp_wire::lifecycle::{self, Notice, SpawnFailure, StartFailure};
-use mcp_wire::{Cause, ConfigError, ConnectionError, Frame, IdBuf, Instant, JsonBuf, Message, Supervisor, SupervisorSignal};
+use mcp_wire::{
+    Cause, ConfigError, ConnectionError, Frame, IdBuf, Instant, JsonBuf, Message, Supervisor, SupervisorSignal,
+};
 
 use super::error::{CallError, StartError, StartFacts, StartFailedKind, StartSource};
 use super::events::ClientEvent;
@@ -267,11 +269,10 @@ impl Engine {
             }
             Notice::Restarting { restarts, exit } => ClientEvent::Restarted { restarts: *restarts, exit: *exit },
             Notice::IdleStopped { exit } => ClientEvent::IdleStopped { exit: *exit },
-            Notice::Closed(outcome) => ClientEvent::Closed {
-                exit: outcome.exit,
-                escalation: outcome.escalation,
-                restarts: outcome.restarts,
-            },
+            Notice::Closed(outcome) => {
+                ClientEvent::Closed { exit: outcome.exit, escalation: outcome.escalation, restarts: outcome.restarts }
+            }
+            _ => return None,
         })
     }
 

@@ -63,7 +63,9 @@ impl fmt::Display for CallError {
             Self::Rpc { code, message, .. } => write!(f, "the server answered with error {code}: {}", Shown(message)),
             Self::Failed { cause, delivery, hint } => {
                 f.write_str(match cause {
-                    Cause::TimedOut if *delivery == Delivery::NotSent => "no answer in time: the request still waited to be sent",
+                    Cause::TimedOut if *delivery == Delivery::NotSent => {
+                        "no answer in time: the request still waited to be sent"
+                    }
                     Cause::TimedOut => "no answer in time; a longer timeout, or progress that restarts it, may help",
                     Cause::Cancelled => "the request was cancelled",
                     Cause::InvalidResponse { .. } => "the server's response is not one the protocol knows",
@@ -101,7 +103,7 @@ impl fmt::Display for CallError {
 impl Error for CallError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Rpc { .. } | Self::Failed { .. } | Self::InputRequired(_) | Self::ListenEnded(_) => None| Self::Failed { .. } | Self::InputRequired(_) => None,
+            Self::Rpc { .. } | Self::Failed { .. } | Self::InputRequired(_) | Self::ListenEnded(_) => None,
             Self::Send(error) => Some(error),
             Self::Start(error) => Some(error),
             Self::Encode(error) | Self::Decode(error) => Some(error),

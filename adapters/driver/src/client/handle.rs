@@ -70,9 +70,9 @@ impl Client {
     ///
     /// # Errors
     /// See [`CallError`]. A result of the type `input_required` is [`CallError::InputRequired`].
-    pub fn call<T: DeserializeOwned>(
-        &self,
-        method: &str,
+    pub fn call<'a, T: DeserializeOwned>(
+        &'a self,
+        method: &'a str,
         params: impl Serialize,
     ) -> impl Future<Output = Result<T, CallError>> + Send {
         let request = self.request(method, params);
@@ -90,9 +90,9 @@ impl Client {
     ///
     /// # Errors
     /// See [`CallError`].
-    pub fn call_raw(
-        &self,
-        method: &str,
+    pub fn call_raw<'a>(
+        &'a self,
+        method: &'a str,
         params: impl Serialize,
     ) -> impl Future<Output = Result<JsonBuf, CallError>> + Send {
         let request = self.request(method, params);
@@ -141,7 +141,6 @@ impl Client {
     }
 
     /// Resolves when the connection is established for the first time. With a lazy start that needs a request.
-    #[must_use]
     pub fn established(&self) -> Established {
         Established { shared: Arc::clone(&self.owner.shared), key: None }
     }

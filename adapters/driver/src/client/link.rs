@@ -13,9 +13,9 @@ use super::events::ClientEvent;
 use super::shared::{Locked, Shared};
 use super::tape::{ProcessFact, TapeFact};
 use super::tee::Tee;
-use crate::process::{SpawnError, Stderr};
 #[cfg(unix)]
 use crate::process::ChildTree;
+use crate::process::{SpawnError, Stderr};
 
 /// Room that a read gets at least.
 const READ: usize = 16 << 10;
@@ -129,15 +129,18 @@ pub struct Link {
     out_on_tape: Option<usize>,
 }
 
+/// Gets lines of standard error.
+pub(super) type LineCallback = Box<dyn FnMut(&str) + Send>;
+
 /// Where the bytes of standard error go.
 pub(super) struct StderrSink {
     lines: bool,
-    callback: Option<Box<dyn FnMut(&str) + Send>>,
+    callback: Option<LineCallback>,
     tee: Option<Tee>,
 }
 
 impl StderrSink {
-    pub(super) fn new(policy: Stderr, callback: Option<Box<dyn FnMut(&str) + Send>>) -> Self {
+    pub(super) fn new(policy: Stderr, callback: Option<LineCallback>) -> Self {
         let lines = policy == Stderr::Lines;
         let tee = (policy == Stderr::Tee).then(Tee::default);
         Self { lines, callback: callback.filter(|_| lines), tee }
@@ -192,7 +195,7 @@ impl Link {
                         if !before.is_empty() {
                             state.tape(TapeFact::In(&before), now);
                         }
-                        let id = line.id.map(|id| id.token());
+                        let id = line.id.map(mcp_wire::Id::token);
                         state.tape(TapeFact::InCut { bytes: line.len, id }, now);
                     }
                     Message::Unreadable(line) if line.reason == mcp_wire::UnreadableReason::Truncated => {

@@ -143,9 +143,9 @@ impl<'a> ListenRequest<'a> {
         let mut state = owner.shared.lock();
         let taken = match state.refusal() {
             Some(error) => Err(error),
-            None => (state.engine.supervisor_mut())
-                .listen(&self.filter, self.options.clone(), now)
-                .map_err(CallError::Send),
+            None => {
+                (state.engine.supervisor_mut()).listen(&self.filter, self.options.clone(), now).map_err(CallError::Send)
+            }
         };
         let place = match taken {
             Err(error) => Place::Refused(Some(error)),

@@ -1,6 +1,7 @@
 //! The client's side of the adapters: the handles a user holds, the state they share with the driver, and the driver's end of
 //! it. It must not know runtimes: whoever drives it moves the bytes and waits.
 
+mod builder;
 mod call;
 mod engine;
 mod error;
@@ -21,9 +22,14 @@ pub use engine::Engine;
 pub use error::{CallError, CloseError, StartError, StartFailedKind};
 pub use events::{ClientEvent, Events};
 pub use handle::{Client, Closing, Established};
-pub use link::{Link, Todo, Turn, Wrote};
+pub use link::{Link, Output, Todo, Turn, Wrote};
 pub use listen::{Listen, ListenEvent, ListenRequest, Opening};
 pub use notes::{HookError, Notification, Notifications};
 pub use options::Options;
 pub use tape::{ProcessFact, TapeEntry, TapeFact, TapeOp};
 pub use tee::Tee;
+
+#[doc(hidden)]
+pub mod __private {
+    pub use serde::Serialize;
+}

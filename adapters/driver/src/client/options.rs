@@ -14,7 +14,7 @@ use super::engine::Engine;
 use super::error::StartError;
 use super::events::{Events, Tap};
 use super::handle::Client;
-use super::link::{Link, StderrSink};
+use super::link::{LineCallback, Link, StderrSink};
 use super::notes::{Notification, Sink};
 use super::shared::{Parts, Shared};
 use super::tape::{TapeEntry, TapeFact, TapeSink};
@@ -35,7 +35,7 @@ pub struct Options {
     line_limit: usize,
     seed: Option<u64>,
     sink: Option<Sink>,
-    on_stderr: Option<Box<dyn FnMut(&str) + Send>>,
+    on_stderr: Option<LineCallback>,
     taps: Vec<Arc<Tap>>,
     tape: Option<TapeSink>,
 }
@@ -227,6 +227,12 @@ impl Options {
         events
     }
 
+    /// Whether the server is started with the first request.
+    #[must_use]
+    pub const fn is_lazy(&self) -> bool {
+        self.process.lazy
+    }
+
     /// The client of a process and the driver's end of it. `clock` reads the driver's clock, from any thread.
     ///
     /// # Errors
@@ -299,20 +305,4 @@ impl fmt::Debug for Options {
             .field("line_limit", &self.line_limit)
             .finish_non_exhaustive()
     }
-}
-
-/// The methods of [`Options`], for a builder that holds them in a field `options`: the builders of all runtimes have the same words.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! client_builder_methods {
-    ($($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*);)*) => {
-        $(
-            $(#[$doc])*
-            #[must_use]
-            pub fn $name(mut self, $($arg: $type),*) -> Self {
-                self.options = self.options.$name($($arg),*);
-                self
-            }
-        )*
-    };
 }

@@ -260,6 +260,7 @@ impl State {
                 tracing::info!(target: "mcp_wire::process", exit, escalation, restarts, "the connection is closed");
                 self.finish(Ok(outcome));
             }
+            _ => {}
         }
     }
 }

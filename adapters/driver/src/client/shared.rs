@@ -368,7 +368,9 @@ impl State {
             Err(SendError::Full) if may_wait && self.may_wait(&waiting) => {
                 self.waiting_bytes += waiting.cost();
                 entry.kind = match entry.kind {
-                    Kind::Call { unread, hook, .. } => Kind::Call { unread, hook, waiting: Some(Box::new(waiting.into_owned())) },
+                    Kind::Call { unread, hook, .. } => {
+                        Kind::Call { unread, hook, waiting: Some(Box::new(waiting.into_owned())) }
+                    }
                     listen @ Kind::Listen(_) => listen,
                 };
                 let key = self.entries.insert(entry);

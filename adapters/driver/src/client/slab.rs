@@ -42,6 +42,7 @@ impl<T> Slab<T> {
     }
 
     /// Values kept.
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.items.len() - self.free.len()
     }
