@@ -37,8 +37,12 @@ struct Fields<'b> {
 impl<'b> Fields<'b> {
     fn read(params: Option<Json<'b>>) -> Self {
         let mut fields = Self::default();
-        // The search ends at the first `_meta`: clients write it first, and then the rest is not looked at.
-        let meta = params.and_then(|params| member(params, "_meta"));
+        // The search ends at the first `_meta`. Clients write it first: then it is read where it stands, and where it ends need not be
+        // known. The rest is not looked at.
+        let meta = params.and_then(|params| match params.get().strip_prefix(r#"{"_meta":"#) {
+            Some(rest) => Some(Json::trusted(rest)),
+            None => member(params, "_meta"),
+        });
         for (name, value) in meta.into_iter().flat_map(Json::members) {
             let field = match name.strip_prefix(PREFIX) {
                 Some("protocolVersion") => &mut fields.version,
@@ -63,15 +67,6 @@ fn member<'b>(object: Json<'b>, name: &str) -> Option<Json<'b>> {
     object.members().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
-/// The text of a JSON string.
-pub(super) fn text(json: Json<'_>) -> Option<Cow<'_, str>> {
-    let inner = json.get().strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        return json.deserialize::<String>().ok().map(Cow::Owned);
-    }
-    Some(Cow::Borrowed(inner))
-}
-
 /// Judges a request from its era on; what comes before (frame, shape, duplicate id) and after (capacity) is the facade's.
 pub(super) fn check<'b>(
     versions: &[String],
@@ -84,7 +79,8 @@ pub(super) fn check<'b>(
         match &*method {
             "ping" => return Verdict::Pong,
             "initialize" => {
-                let requested = params.and_then(|p| member(p, "protocolVersion")).and_then(text).unwrap_or_default();
+                let requested =
+                    params.and_then(|p| member(p, "protocolVersion")).and_then(Json::as_str).unwrap_or_default();
                 return Verdict::Refuse(Refusal::Initialize(requested));
             }
             _ => {}
@@ -103,7 +99,7 @@ fn modern<'b>(
     params: Option<Json<'b>>,
     fields: Fields<'b>,
 ) -> Result<Verdict<'b>, Refusal<'b>> {
-    let version = fields.version.and_then(text).ok_or(Refusal::MissingMeta(PROTOCOL_VERSION))?;
+    let version = fields.version.and_then(Json::as_str).ok_or(Refusal::MissingMeta(PROTOCOL_VERSION))?;
     let object = |json: Option<Json<'b>>| json.filter(|json| json.is_object());
     let capabilities = object(fields.capabilities).ok_or(Refusal::MissingMeta(CLIENT_CAPABILITIES))?;
     if fields.info.is_some() && object(fields.info).is_none() {
@@ -114,7 +110,7 @@ fn modern<'b>(
     }
     let log_level = match fields.level {
         None => None,
-        Some(level) => Some(text(level).and_then(|name| LogLevel::parse(&name)).ok_or(Refusal::LogLevel)?),
+        Some(level) => Some(level.as_str().and_then(|name| LogLevel::parse(&name)).ok_or(Refusal::LogLevel)?),
     };
     let token = match fields.token {
         None => None,

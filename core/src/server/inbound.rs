@@ -72,7 +72,7 @@ impl Connection {
         for (name, value) in params.into_iter().flat_map(Json::members) {
             match &*name {
                 "requestId" => id = Id::parse(value.get()),
-                "reason" => reason = checks::text(value).map(cut_reason),
+                "reason" => reason = value.as_str().map(cut_reason),
                 _ => {}
             }
         }

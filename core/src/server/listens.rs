@@ -5,6 +5,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 
@@ -78,11 +79,17 @@ struct Lists {
     resources: bool,
 }
 
-#[derive(Debug)]
 struct Subscribed {
     uri: Box<str>,
     /// It changed, and that could not be told yet.
     missed: bool,
+}
+
+/// Without the URI, which is the client's (SEC-03).
+impl fmt::Debug for Subscribed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscribed").field("missed", &self.missed).finish_non_exhaustive()
+    }
 }
 
 const TOOLS: &str = r#""notifications/tools/list_changed""#;
@@ -135,7 +142,7 @@ fn uris(array: Json<'_>, budget: usize) -> Result<Option<Vec<String>>, Refusal<'
     impl<'de> Visitor<'de> for Strings {
         type Value = Option<Vec<String>>;
 
-        fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("an array of strings")
         }
 

@@ -28,6 +28,7 @@ use self::listens::{Grants, Listens};
 use self::own::Own;
 use self::progress::Reports;
 use self::rate::Window;
+use self::results::Finders;
 use crate::send_buffer::SendBuffer;
 use crate::{ConfigError, Instant};
 
@@ -74,6 +75,7 @@ use crate::{ConfigError, Instant};
 pub struct Connection {
     config: Config,
     texts: Texts,
+    finders: Finders,
     grants: Grants,
     /// The latest time that was handed in.
     now: Instant,
@@ -100,6 +102,7 @@ impl Connection {
         config.check()?;
         Ok(Self {
             texts: Texts::new(&config),
+            finders: Finders::new(),
             grants: Grants::new(config.capabilities.as_json()),
             now: Instant::EPOCH,
             phase: Phase::Open,

@@ -3,6 +3,7 @@
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use core::fmt;
 use core::time::Duration;
 
 use super::admission::State;
@@ -31,11 +32,17 @@ pub(super) struct Progress {
     pending: Option<Pending>,
 }
 
-#[derive(Debug)]
 struct Pending {
     frame: Vec<u8>,
     /// When it may leave; `None` if it waits for room.
     due: Option<Instant>,
+}
+
+/// Without the frame, which is the handler's (SEC-03).
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending").field("len", &self.frame.len()).field("due", &self.due).finish()
+    }
 }
 
 impl Progress {

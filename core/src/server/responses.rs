@@ -11,6 +11,8 @@ use crate::{Instant, Json, SendError};
 
 /// Answers smaller than this are simply encoded to see whether they fit.
 const WORTH_A_LOOK: usize = 4 << 10;
+/// About what an answer takes besides its payload and its id.
+const ENVELOPE: usize = 64;
 /// Least and greatest code that JSON-RPC reserves.
 const RESERVED: core::ops::RangeInclusive<i64> = -32768..=-32000;
 
@@ -36,7 +38,7 @@ impl Connection {
             return Ok(());
         }
         let named = self.texts.server_info.is_some();
-        let Ok(plan) = Plan::new(result, named, self.config.require_result_type) else {
+        let Ok(plan) = Plan::new(result, &self.finders, named, self.config.require_result_type) else {
             self.answer_itself(ticket, &Refusal::InvalidResult);
             return Err(SendError::InvalidResult);
         };
@@ -141,11 +143,13 @@ impl Connection {
         let entry = self.table.get(ticket).ok_or(SendError::Ended)?;
         let token = entry.id.as_id().token();
         let info = self.texts.server_info.as_deref().unwrap_or_default();
-        let mut size = 0;
+        let mut written = 0;
         let pushed = self.out.push(false, |out| {
             let start = out.len();
+            // At once: growing step by step would copy a large answer.
+            out.reserve(size + token.len() + ENVELOPE);
             write(out, token, info);
-            size = out.len() - start + 1;
+            written = out.len() - start + 1;
         });
         match pushed {
             Ok(frame) => {
@@ -155,7 +159,7 @@ impl Connection {
                 Ok(())
             }
             Err(SendError::Full) => {
-                self.blocked = Some(size);
+                self.blocked = Some(written);
                 Err(SendError::Full)
             }
             Err(error) => {

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 use super::answers::SERVER_INFO;
 use crate::Json;
@@ -13,6 +13,25 @@ use crate::encode::{raw, string};
 /// A result that cannot be sent as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Invalid;
+
+/// Prepared searches for what a result may have already.
+#[derive(Debug)]
+pub(super) struct Finders {
+    result_type: Finder<'static>,
+    meta: Finder<'static>,
+    /// An escape that may hide a letter of a name.
+    escape: Finder<'static>,
+}
+
+impl Finders {
+    pub(super) fn new() -> Self {
+        Self {
+            result_type: Finder::new("\"resultType\""),
+            meta: Finder::new("\"_meta\""),
+            escape: Finder::new("\\u00"),
+        }
+    }
+}
 
 /// How a result is to be written.
 #[derive(Debug)]
@@ -35,7 +54,7 @@ enum Meta {
 
 impl<'a> Plan<'a> {
     /// Looks at a result. `named`: the server's name is to be added. `strict`: a result without `resultType` is refused.
-    pub(super) fn new(result: Json<'a>, named: bool, strict: bool) -> Result<Self, Invalid> {
+    pub(super) fn new(result: Json<'a>, finders: &Finders, named: bool, strict: bool) -> Result<Self, Invalid> {
         let text = result.get().trim_matches([' ', '\t', '\n', '\r']);
         if !text.starts_with('{') {
             return Err(Invalid);
@@ -43,33 +62,33 @@ impl<'a> Plan<'a> {
         // The usual result is settled by a search: a name that does not stand there is no member. Escapes could hide one.
         let bytes = text.as_bytes();
         let typed_first = text.starts_with(r#"{"resultType":"#);
-        let may_be = |name: &[u8]| memmem::find(bytes, name).is_some();
         let mut plan = Plan { text, add_type: !typed_first, meta: if named { Meta::Append } else { Meta::Keep } };
-        let look = (!typed_first && may_be(b"\"resultType\"")) || (named && may_be(b"\"_meta\"")) || may_be(b"\\u00");
+        let may_be = |finder: &Finder<'_>| finder.find(bytes).is_some();
+        let look = has_long_strings(bytes)
+            || (!typed_first && may_be(&finders.result_type))
+            || (named && may_be(&finders.meta))
+            || may_be(&finders.escape);
         if look {
-            plan.look(named)?;
+            plan.look(named);
         }
         if strict && plan.add_type { Err(Invalid) } else { Ok(plan) }
     }
 
     /// Walks over the members.
-    fn look(&mut self, named: bool) -> Result<(), Invalid> {
+    fn look(&mut self, named: bool) {
         let start = self.text.as_ptr() as usize;
-        let mut end = 1;
         for (name, value) in Json::trusted(self.text).members() {
             let value = value.get();
-            // Where the value stands in the text that it borrows from.
-            let at = (value.as_ptr() as usize).saturating_sub(start);
-            end = at + value.len();
             match &*name {
                 "resultType" => self.add_type = false,
-                "_meta" if named => self.meta = Meta::Merge(at..end),
+                "_meta" if named => {
+                    // The value borrows from the text: where it stands is the distance of the two.
+                    let at = (value.as_ptr() as usize).saturating_sub(start);
+                    self.meta = Meta::Merge(at..at + value.len());
+                }
                 _ => {}
             }
         }
-        // A walk that ends early met a value nested deeper than any peer reads (LIM-03).
-        let rest = self.text.get(end..).unwrap_or_default();
-        if rest.trim_start_matches([' ', '\t', '\n', '\r']) == "}" { Ok(()) } else { Err(Invalid) }
     }
 
     /// Writes the result. `server_info` is the member that names the server.
@@ -109,6 +128,17 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// Whether a large text is mostly long strings. Then one walk that leaps from quote to quote is cheaper than several searches through
+/// all of it; in a text of many short ones it is the other way round. A look into the middle tells, well enough.
+fn has_long_strings(bytes: &[u8]) -> bool {
+    const LARGE: usize = 32 << 10;
+    const SAMPLE: usize = 1 << 10;
+    const FEW: usize = 8;
+    let middle = bytes.len() / 2;
+    let sample = bytes.get(middle..middle + SAMPLE).filter(|_| bytes.len() > LARGE);
+    sample.is_some_and(|sample| sample.iter().filter(|byte| **byte == b'"').count() <= FEW)
+}
+
 /// Writes `_meta` with the server's name in it. The core's key wins; something that is no object is replaced.
 fn merge(out: &mut Vec<u8>, meta: &str, server_info: &[u8]) {
     out.push(b'{');
@@ -133,7 +163,7 @@ mod tests {
     const NAMED: &str = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}"#;
 
     fn written(text: &str, named: bool) -> String {
-        let plan = Plan::new(Json::parse(text).expect("JSON"), named, false).expect("a result");
+        let plan = Plan::new(Json::parse(text).expect("JSON"), &Finders::new(), named, false).expect("a result");
         let mut out = Vec::new();
         plan.write(&mut out, INFO);
         assert!(out.len() <= plan.size(INFO));
@@ -184,12 +214,37 @@ mod tests {
         assert_eq!(written(r#"{"_meta":null}"#, true), alloc::format!(r#"{{"resultType":"complete",{NAMED}}}"#));
     }
 
+    // MSG-12, META-06: how a large result is looked through makes no difference.
+    #[test]
+    fn large_results_are_treated_as_small_ones() {
+        let long = alloc::format!("\"{}\"", "x".repeat(100_000));
+        let many = alloc::format!("[{}1]", "\"x\",".repeat(25_000));
+        assert!(has_long_strings(long.as_bytes()));
+        assert!(!has_long_strings(many.as_bytes()));
+        for large in [long, many] {
+            for (before, after) in [
+                (r#"{"a":"#, "}"),
+                (r#"{"resultType":"complete","a":"#, r#","_meta":{"x":1}}"#),
+                (r#"{"_meta":{"x":1},"a":"#, r#","resultType":"complete"}"#),
+                (r#"{"\u005fmeta":{"x":1},"a":"#, r#","b":{"_meta":1}}"#),
+            ] {
+                let small = written(&alloc::format!("{before}0{after}"), true);
+                let written = written(&alloc::format!("{before}{large}{after}"), true);
+                assert_eq!(written.replace(&large, "0"), small);
+            }
+        }
+    }
+
     #[test]
     fn what_is_no_object_is_no_result() {
         for text in ["[]", "null", "1", "\"x\"", "true"] {
-            assert_eq!(Plan::new(Json::parse(text).expect("JSON"), true, false).err(), Some(Invalid), "{text}");
+            assert_eq!(
+                Plan::new(Json::parse(text).expect("JSON"), &Finders::new(), true, false).err(),
+                Some(Invalid),
+                "{text}"
+            );
         }
-        let strict = |text| Plan::new(Json::parse(text).expect("JSON"), true, true).err();
+        let strict = |text| Plan::new(Json::parse(text).expect("JSON"), &Finders::new(), true, true).err();
         assert_eq!(strict(r#"{"a":1}"#), Some(Invalid));
         assert_eq!(strict(r#"{"a":1,"resultType":"complete"}"#), None);
     }

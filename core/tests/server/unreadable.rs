@@ -196,3 +196,24 @@ fn each_dropped_frame_gives_one_event() {
     );
     assert!(!format!("{:?}", peer.server).contains("secret"));
 }
+
+// SEC-03: what is printed of a connection shows no payload: not what waits to leave, not what a listen named.
+#[test]
+fn a_connection_that_is_printed_shows_no_payload() {
+    let mut peer = Peer::default();
+    peer.send(&listen("1", r#"{"resourceSubscriptions":["file:///secret"]}"#));
+    let ticket = peer.call("2");
+    peer.respond(ticket, r#"{"a":"secret"}"#).expect("in flight");
+    let ticket = peer.call_with_token("3");
+    for value in 0..150 {
+        peer.server.progress(ticket, f64::from(value), None, Some("secret"), peer.now).expect("in flight");
+        let lent = peer.server.output(peer.now).len();
+        peer.server.accepted(lent, peer.now);
+    }
+    peer.send(&cancel("99"));
+    let ticket = peer.call("4");
+    peer.respond(ticket, r#"{"a":"secret"}"#).expect("in flight");
+    let printed = format!("{:?}", peer.server);
+    let as_numbers = "secret".bytes().map(|byte| byte.to_string()).collect::<Vec<_>>().join(", ");
+    assert!(!printed.contains("secret") && !printed.contains(&as_numbers), "{printed}");
+}
