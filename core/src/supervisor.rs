@@ -254,12 +254,15 @@ impl Supervisor {
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.connection.poll_timeout().into_iter().chain(self.process.poll_timeout()).min()
+        let connection = if self.is_failing_to_start() { None } else { self.connection.poll_timeout() };
+        connection.into_iter().chain(self.process.poll_timeout()).min()
     }
 
     /// Time has passed. Early or twice does no harm.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.connection.handle_timeout(now);
+        if !self.is_failing_to_start() {
+            self.connection.handle_timeout(now);
+        }
         self.process.handle_timeout(now);
         self.settle(now);
     }
@@ -270,7 +273,8 @@ impl Supervisor {
         if self.writes() { self.connection.output(now) } else { &[] }
     }
 
-    /// See [`client::Connection::take_output`].
+    /// See [`client::Connection::take_output`]. Perform the steps of [`poll_step`](Self::poll_step) before each write of
+    /// a part of it: a life that is over takes no more bytes, and what is written all the same counts as not sent.
     #[must_use]
     pub fn take_output(&mut self, now: Instant) -> Option<Vec<u8>> {
         if self.writes() { self.connection.take_output(now) } else { None }
@@ -311,6 +315,13 @@ impl Supervisor {
     /// Whether bytes can be written to the current life.
     fn writes(&self) -> bool {
         self.attached && !self.input_closed && !self.output_ended && self.process.takes_input()
+    }
+
+    /// It has ended its output or exited without an answer. Its exit status is the better explanation, so no timer of the
+    /// connection may come before it with one of its own.
+    fn is_failing_to_start(&self) -> bool {
+        let ends = self.output_ended || self.process.has_exited();
+        self.attached && ends && !self.connection.is_established()
     }
 
     fn work(&mut self, now: Instant) {

@@ -157,6 +157,32 @@ fn an_exit_before_the_first_answer_is_a_failed_start_with_its_status() {
 }
 
 #[test]
+fn a_start_that_fails_by_an_exit_is_not_explained_by_the_silence_that_follows() {
+    // RST-01, case 111: the exit status says why, and the probe's timeout would hide it
+    for exits_first in [false, true] {
+        let mut supervisor = new(|connection, _| connection.probe_timeout = Duration::from_millis(10));
+        start(&mut supervisor, 0);
+        written(&mut supervisor, 0);
+        feed(&mut supervisor, "Listening on stdio", 1); // it lives: the probe's clock runs
+        if exits_first {
+            supervisor.exited(ExitStatus::Code(1), at(5));
+        } else {
+            supervisor.output_ended(at(5));
+        }
+        supervisor.handle_timeout(at(200));
+        assert!(supervisor.connection().error().is_none());
+        supervisor.exited(ExitStatus::Code(1), at(201));
+        steps(&mut supervisor);
+        supervisor.group_signalled(true, at(201));
+        supervisor.output_ended(at(201));
+        assert_eq!(steps(&mut supervisor), [Step::Reap]);
+        supervisor.reaped(at(201));
+        let failure = StartFailure::Exited(ExitStatus::Code(1));
+        assert!(signals(&mut supervisor).contains(&SupervisorSignal::Process(Notice::StartFailed(failure))));
+    }
+}
+
+#[test]
 fn a_legacy_server_fails_the_start_and_is_closed_by_the_ladder() {
     // VER-09
     let mut supervisor = new(|_, _| {});

@@ -458,6 +458,11 @@ impl Process {
         }
     }
 
+    /// Whether this life has exited, whatever is left of it.
+    pub(crate) const fn has_exited(&self) -> bool {
+        matches!(self.state, State::Draining { .. } | State::Reaping)
+    }
+
     /// Whether it is to end, and not only this life.
     pub(crate) const fn is_ending(&self) -> bool {
         self.asked || self.failed

@@ -20,6 +20,8 @@ pub(crate) trait Brain: Debug {
     fn next_us(&self) -> Option<u64>;
     fn output(&mut self, now_us: u64) -> &[u8];
     fn accepted(&mut self, bytes: &[u8], now_us: u64, random: &mut Random);
+    /// It stops by itself. `at_once`: and does not wait for its handlers.
+    fn stop(&mut self, at_once: bool, now_us: u64, random: &mut Random);
     fn peer_gone(&mut self, now_us: u64, random: &mut Random);
     /// Its input has ended and everything owed was written.
     fn has_ended(&self) -> bool;

@@ -108,7 +108,7 @@ impl Child {
         if !self.is_alive() {
             return false;
         }
-        if self.scheduled_end(now_us) {
+        if self.scheduled_end(now_us, random) {
             return true;
         }
         let first = random.below(4);
@@ -129,6 +129,7 @@ impl Child {
         }
         if self.is_alive() {
             times.extend(self.term_due_us);
+            times.extend(self.temper.stops_at_us.map(|at| self.born_us + at));
             times.extend(self.temper.exits_at_us.map(|at| self.born_us + at));
             if self.stdin_open {
                 times.extend(self.temper.closes_input_at_us.map(|at| self.born_us + at));
@@ -210,7 +211,7 @@ impl Child {
         false
     }
 
-    fn scheduled_end(&mut self, now_us: u64) -> bool {
+    fn scheduled_end(&mut self, now_us: u64, random: &mut Random) -> bool {
         if self.term_due_us.is_some_and(|at| at <= now_us) {
             self.exit(ExitStatus::Signal(TERM));
             return true;
@@ -223,6 +224,12 @@ impl Child {
             self.trace.say("child", "closes its input");
             self.stdin_open = false;
             self.stdin.close_reader();
+            return true;
+        }
+        if self.temper.stops_at_us.is_some_and(|at| self.born_us + at <= now_us) {
+            self.trace.say("child", "stops serving");
+            self.temper.stops_at_us = None;
+            self.brain.stop(random.once_in(2), now_us, random);
             return true;
         }
         if self.temper.ends_at_eof && self.brain.has_ended() {

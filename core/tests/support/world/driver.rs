@@ -12,6 +12,11 @@ use super::{Phase, World};
 
 impl World {
     pub(super) fn write(&mut self) -> bool {
+        // The contract of a driver: steps come before the next write. What is still written to a life that is over would not
+        // be known to the client.
+        if self.perform_step() {
+            return true;
+        }
         if self.stdin_closed {
             return false;
         }

@@ -229,6 +229,14 @@ impl Brain for Honest {
         self.take_frames(now_us, random);
     }
 
+    fn stop(&mut self, at_once: bool, now_us: u64, random: &mut Random) {
+        self.server.stop(instant(now_us));
+        if at_once {
+            self.server.end_drain(instant(now_us));
+        }
+        self.take_signals(now_us, random);
+    }
+
     fn peer_gone(&mut self, now_us: u64, random: &mut Random) {
         self.server.peer_gone(instant(now_us));
         self.take_signals(now_us, random);

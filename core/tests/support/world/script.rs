@@ -136,6 +136,10 @@ impl Brain for Script {
         self.out.drain(..bytes.len());
     }
 
+    fn stop(&mut self, _: bool, now_us: u64, random: &mut Random) {
+        self.end_of_input(now_us, random);
+    }
+
     fn peer_gone(&mut self, _: u64, _: &mut Random) {
         self.out.clear();
         self.due.clear();

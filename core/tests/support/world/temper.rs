@@ -24,6 +24,8 @@ pub(crate) struct Temper {
     pub(crate) closes_input_at_us: Option<u64>,
     /// Once in that many turns it writes what no server should; zero: never.
     pub(crate) garbage_once_in: u64,
+    /// It stops serving at that time after its start.
+    pub(crate) stops_at_us: Option<u64>,
     /// It is written without the core.
     pub(crate) scripted: bool,
     /// It does not know `server/discover`.
@@ -55,6 +57,7 @@ impl Temper {
             closes_output_after: None,
             closes_input_at_us: None,
             garbage_once_in: 0,
+            stops_at_us: None,
             scripted: false,
             legacy: false,
             helper: None,
@@ -73,6 +76,7 @@ impl Temper {
         temper.killable = !random.once_in(60);
         temper.exits_after = random.once_in(4).then(|| random.size(6_000));
         temper.exits_at_us = random.once_in(4).then(|| random.below(20_000_000));
+        temper.stops_at_us = random.once_in(10).then(|| random.below(20_000_000));
         temper.closes_output_after = random.once_in(16).then(|| random.size(4_000));
         temper.closes_input_at_us = random.once_in(16).then(|| random.below(10_000_000));
         temper.garbage_once_in = if random.once_in(2) { 4 + random.below(60) } else { 0 };
