@@ -40,8 +40,8 @@ impl<'b> Fields<'b> {
         // The search ends at the first `_meta`. Clients write it first: then it is read where it stands, and where it ends need not be
         // known. The rest is not looked at.
         let meta = params.and_then(|params| match params.get().strip_prefix(r#"{"_meta":"#) {
-            Some(rest) => Some(Json::trusted(rest)),
-            None => member(params, "_meta"),
+            Some(rest) if rest.starts_with('{') => Some(Json::trusted(rest)),
+            _ => member(params, "_meta"),
         });
         for (name, value) in meta.into_iter().flat_map(Json::members) {
             let field = match name.strip_prefix(PREFIX) {

@@ -204,6 +204,24 @@ fn methods_of_the_legacy_era_are_unknown() {
     }
 }
 
+// META-02: the metadata is found wherever it stands, and however an encoder spaces and escapes it.
+#[test]
+fn metadata_is_found_however_it_is_written() {
+    const TIGHT: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    for params in [
+        format!("{{{TIGHT}}}"),
+        format!("{{{TIGHT},\"a\":1}}"),
+        format!("{{\"a\":{{\"_meta\":1}},{TIGHT}}}"),
+        format!("{{ {TIGHT} }}"),
+        format!("{{{}}}", TIGHT.replace("\":", "\": ").replace(',', ", ")),
+        format!("{{{}}}", TIGHT.replace(':', "\t:\t")),
+        format!("{{{}}}", TIGHT.replace('/', "\\/")),
+        format!("{{{}}}", TIGHT.replace("_meta", "\\u005fmeta").replace("2026", "\\u0032026")),
+    ] {
+        Peer::default().admitted(&format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{params}}}"#));
+    }
+}
+
 // RTE-10: nothing is inferred from earlier requests.
 #[test]
 fn each_request_is_judged_by_itself() {
