@@ -22,6 +22,22 @@ fn requests_run_wait_or_are_refused() {
     peer.admitted(&request("5", "x", ""));
 }
 
+// LIM-02: one that waits can be answered without having been started; its place is free, and no permit comes of it.
+#[test]
+fn a_waiting_request_can_be_answered() {
+    let mut peer = Peer::with(|config| (config.running_limit, config.waiting_limit) = (1, 1));
+    let running = peer.call("1");
+    let waiting = peer.call_with_token("2");
+    peer.report(waiting, 1.0).expect("nothing is written for one that does not run");
+    peer.respond(waiting, "{}").expect("in flight");
+    assert_eq!(peer.read(), [empty_result("2")]);
+    assert_eq!(peer.signals(), []);
+    let (next, admission) = peer.admitted(&request("3", "x", ""));
+    assert_eq!(admission, Admission::Wait);
+    peer.respond(running, "{}").expect("in flight");
+    assert_eq!(peer.signals(), [Signal::Start(next)]);
+}
+
 // LIM-02: what waits is bounded in bytes as well.
 #[test]
 fn the_payload_that_waits_is_bounded() {
