@@ -85,9 +85,9 @@ impl Run {
         match self.peer.send(&line) {
             Seen::Request { ticket, admission, .. } => {
                 if admission == Admission::Run {
-                    self.running.push(ticket)
+                    self.running.push(ticket);
                 } else {
-                    assert!(self.waiting.insert(ticket))
+                    assert!(self.waiting.insert(ticket));
                 }
                 self.owed.insert(ticket, id.clone());
                 self.due.insert(id.clone());
@@ -149,9 +149,9 @@ impl Run {
                 Signal::Cancelled { ticket, running, .. } => {
                     self.owed.remove(&ticket);
                     if running {
-                        assert!(self.running.contains(&ticket))
+                        assert!(self.running.contains(&ticket));
                     } else {
-                        assert!(self.waiting.remove(&ticket))
+                        assert!(self.waiting.remove(&ticket));
                     }
                 }
                 Signal::Writable => {}
