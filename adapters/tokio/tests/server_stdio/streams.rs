@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use rustix::fs::OFlags;
+use rustix::pipe::PipeFlags;
 use rustix::pty::OpenptFlags;
 use rustix::termios::OptionalActions;
 
@@ -65,8 +66,8 @@ pub(crate) fn start(command: Command, kind: Kind) -> Host {
 pub(crate) fn start_unread(mut command: Command, kind: Kind) -> (Host, Box<dyn Read + Send>, Inner) {
     let (input, output, inner): (Box<dyn Wire>, Box<dyn Read + Send>, Inner) = match kind {
         Kind::Pipes => {
-            let (their_input, our_input) = std::io::pipe().expect("a pipe");
-            let (our_output, their_output) = std::io::pipe().expect("a pipe");
+            let (their_input, our_input) = pipe();
+            let (our_output, their_output) = pipe();
             (Box::new(our_input), Box::new(our_output), Inner(their_input.into(), their_output.into()))
         }
         Kind::OneSocket => {
@@ -92,6 +93,12 @@ pub(crate) fn start_unread(mut command: Command, kind: Kind) -> (Host, Box<dyn R
     };
     command.stdin(inner.0.try_clone().expect("a copy")).stdout(inner.1.try_clone().expect("a copy"));
     (Host::start(command, Some(input), None), output, inner)
+}
+
+/// The ends of a pipe: to read from, to write to.
+pub(crate) fn pipe() -> (File, File) {
+    let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
+    (reader.into(), writer.into())
 }
 
 /// A pair of terminal ends that pass bytes through as they are.

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::host::{Host, Lines, parse, server, server_on};
-use super::streams::{KINDS, Kind, Scratch, start, start_unread};
+use super::streams::{KINDS, Kind, Scratch, pipe, start, start_unread};
 use super::support::{cancel, code, request};
 
 macro_rules! tests {
@@ -232,8 +232,8 @@ fn sigterm_ends_a_stuck_server() {
 
 // SHD-07: a closed reader is noticed at the next write; no panic, no death by SIGPIPE, and the open input does not hold serve
 fn a_reader_that_closes_early_ends_serving() {
-    let (their_input, our_input) = std::io::pipe().expect("a pipe");
-    let (our_output, their_output) = std::io::pipe().expect("a pipe");
+    let (their_input, our_input) = pipe();
+    let (our_output, their_output) = pipe();
     let mut command = server("serve");
     command.stdin(their_input).stdout(their_output);
     let mut host = Host::start(command, Some(Box::new(our_input)), None);
@@ -243,7 +243,7 @@ fn a_reader_that_closes_early_ends_serving() {
     host.fact("ended PeerGone");
 
     let (ours, theirs) = UnixStream::pair().expect("a pair");
-    let (their_input, our_input) = std::io::pipe().expect("a pipe");
+    let (their_input, our_input) = pipe();
     let mut command = server("serve");
     command.stdin(their_input).stdout(std::os::fd::OwnedFd::from(theirs));
     let mut host = Host::start(command, Some(Box::new(our_input)), None);
