@@ -91,7 +91,7 @@ impl Connection {
             Some(Owner::Answered { .. }) => {
                 let withdrawn = self.table.withdraw_answer(id, &mut self.out);
                 if withdrawn {
-                    self.after_withdrawal();
+                    self.made_room();
                 }
                 withdrawn
             }
@@ -111,7 +111,7 @@ impl Connection {
                     }
                 };
                 self.signals.push_back(Signal::Cancelled { ticket, running, reason: reason.map(ToString::to_string) });
-                self.after_withdrawal();
+                self.made_room();
                 self.check_drained();
                 true
             }

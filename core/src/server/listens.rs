@@ -213,7 +213,7 @@ impl Connection {
     pub(super) fn cancel_listen(&mut self, number: u64) {
         if let Some(listen) = self.remove_listen(number) {
             listen.notes.withdraw(&mut self.out);
-            self.after_withdrawal();
+            self.made_room();
         }
     }
 
@@ -273,6 +273,8 @@ impl Connection {
             };
             match pushed {
                 Ok(frame) => listen.notes.add(frame, &self.out),
+                // No room will ever do.
+                Err(SendError::TooLarge { .. }) => told -= 1,
                 Err(_) => {
                     *missed = true;
                     self.listens.missed = true;

@@ -169,15 +169,14 @@ impl Connection {
     pub fn accepted(&mut self, n: usize, now: Instant) {
         self.tick(now);
         self.out.accepted(n);
+        self.made_room();
+    }
+
+    /// There is room, since something was written or withdrawn: whatever waited for it gets its turn.
+    fn made_room(&mut self) {
         self.own.settle(&self.out);
         self.flush_stuck_reports();
         self.tell_missed();
-        self.check_writable();
-    }
-
-    /// There is room that nobody has written.
-    fn after_withdrawal(&mut self) {
-        self.own.settle(&self.out);
         self.check_writable();
     }
 

@@ -126,7 +126,11 @@ impl Connection {
                     return Ok(());
                 }
                 Err(SendError::Full) => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    // What it would have replaced is gone.
+                    self.made_room();
+                    return Err(error);
+                }
             }
         } else {
             due = state.window.end(WINDOW);

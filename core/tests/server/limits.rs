@@ -108,6 +108,22 @@ fn a_cancellation_makes_room() {
     peer.respond(second, &big).expect("it fits");
 }
 
+// PRG-05, SUB-03: so it does for a report that was kept back and for a change that was not told.
+#[test]
+fn a_cancellation_makes_room_for_what_was_kept_back() {
+    let mut peer = Peer::with(|config| config.queue_limit = 1000);
+    let big = format!(r#"{{"resultType":"complete","a":"{}"}}"#, "x".repeat(900));
+    peer.send(&listen("3", r#"{"toolsListChanged":true}"#));
+    peer.read();
+    let first = peer.call("1");
+    let second = peer.call_with_token("2");
+    peer.respond(first, &big).expect("it fits");
+    peer.report(second, 1.0).expect("in flight");
+    peer.server.publish(Change::ToolsList, peer.now);
+    peer.send(&cancel("1"));
+    assert_eq!(peer.read().len(), 2, "nothing of the answer; the report and the change");
+}
+
 // An answer larger than the whole queue can never leave: the client gets an error in its place, the handler is told.
 #[test]
 fn an_answer_that_can_never_fit_is_replaced() {

@@ -225,6 +225,18 @@ fn the_uris_of_all_listens_together_are_bounded() {
     assert_eq!(peer.send(&listen("3", &uris(10))), Seen::Handled);
 }
 
+// LIM-04: a URI that no queue could hold is told to nobody, and holds nothing up.
+#[test]
+fn a_change_that_can_never_fit_is_not_told() {
+    let mut peer = Peer::with(|config| config.queue_limit = 1000);
+    peer.send(&listen("1", r#"{"resourceSubscriptions":["a"]}"#));
+    peer.read();
+    let uri = "u".repeat(2000);
+    assert_eq!(peer.server.publish(Change::Resource { subscribed: "a", uri: &uri }, peer.now), 0);
+    assert_eq!(peer.server.publish(Change::Resource { subscribed: "a", uri: "a" }, peer.now), 1);
+    assert_eq!(peer.read(), [event("1", "resources/updated", r#","uri":"a""#)]);
+}
+
 // SUB-03, LIM-04: while the queue is half full equal changes are merged; none is lost, and none is told twice.
 #[test]
 fn changes_are_merged_while_the_peer_does_not_read() {
