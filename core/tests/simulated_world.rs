@@ -3,6 +3,9 @@
 //! `cargo test --test simulated_world` runs a fixed set of seeds. `MCP_WIRE_SEED=n` replays one with its whole history printed (add
 //! `-- --nocapture`), `MCP_WIRE_SEEDS=a..b` runs a range, `MCP_WIRE_MINUTES=n` runs new seeds for that long. A seed that fails prints itself.
 
+// The world's clock is virtual; only the minutes of a long run are real ones.
+#![allow(clippy::disallowed_types)]
+
 #[path = "support/world/mod.rs"]
 mod world;
 
