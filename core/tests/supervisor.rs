@@ -496,3 +496,65 @@ fn a_stream_that_ends_before_it_is_up_is_a_failed_start() {
     assert_eq!(told[0], SupervisorSignal::Process(Notice::StartFailed(StartFailure::StreamEnded)));
     assert_eq!(closed(&told[1]), Some(EndReason::StartFailed));
 }
+
+#[test]
+fn a_notification_starts_a_lazy_process_and_leaves_when_it_is_up() {
+    // RST-08, CAN-12
+    let mut supervisor = new(|_, process| process.lazy = true);
+    supervisor.notify("notifications/x", None, at(1)).expect("there is room");
+    start(&mut supervisor, 2);
+    assert!(!written(&mut supervisor, 2).contains("notifications/x"));
+    feed(&mut supervisor, DISCOVERED, 3);
+    assert!(written(&mut supervisor, 3).contains("notifications/x"));
+}
+
+#[test]
+fn an_overflow_ends_its_request_and_cancels_it_on_the_wire() {
+    // RTE-12
+    let mut supervisor = up(|_, _| {});
+    let handle = request(&mut supervisor, false, 1);
+    written(&mut supervisor, 1);
+    supervisor.overflow(handle, at(2));
+    assert_eq!(signals(&mut supervisor).iter().find_map(ended), Some((handle, Cause::Overflow, Delivery::Sent)));
+    assert!(written(&mut supervisor, 2).contains("notifications/cancelled"));
+}
+
+#[test]
+fn output_after_the_exit_keeps_the_drain_open() {
+    // PRC-03, case 162
+    let mut supervisor = up(|_, process| process.restarts = 0);
+    supervisor.exited(ExitStatus::Code(0), at(100));
+    assert_eq!(steps(&mut supervisor), [Step::TerminateGroup]);
+    supervisor.group_signalled(false, at(100));
+    supervisor.output_seen(at(300));
+    supervisor.handle_timeout(at(400));
+    assert_eq!(steps(&mut supervisor), []);
+    assert_eq!(fire(&mut supervisor), 550);
+    assert_eq!(steps(&mut supervisor), [Step::KillGroup, Step::Reap]);
+    assert!(supervisor.output(at(550)).is_empty());
+}
+
+#[test]
+fn retry_now_starts_the_next_life_at_once() {
+    // case 168
+    let mut supervisor = up(|_, _| {});
+    crash(&mut supervisor, ExitStatus::Code(1), 10);
+    assert!(supervisor.process().restarts_at().is_some());
+    supervisor.retry_now(at(11));
+    start(&mut supervisor, 12);
+    let exit = ExitStatus::Code(1);
+    let told = signals(&mut supervisor);
+    assert_eq!(told[0], SupervisorSignal::Process(Notice::Restarting { restarts: 1, exit }));
+    assert_eq!(told[1], SupervisorSignal::Process(Notice::Started { restarts: 1 }));
+}
+
+#[test]
+fn a_message_of_a_life_that_counts_no_more_is_ignored() {
+    // RST-06: the bytes came before the end was known, and are looked at after it
+    let mut supervisor = up(|_, process| process.idle_stop = Some(Duration::from_secs(1)));
+    fire(&mut supervisor);
+    assert_eq!(steps(&mut supervisor), [Step::CloseStdin]);
+    request(&mut supervisor, false, 1_001);
+    feed(&mut supervisor, r#"{"jsonrpc":"2.0","id":2,"result":{}}"#, 1_002);
+    assert_eq!(supervisor.connection().in_flight(), 1);
+}
