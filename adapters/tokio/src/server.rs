@@ -17,7 +17,7 @@ use tokio::time::{Instant, Sleep};
 /// Least room for a read, in bytes.
 const READ_ROOM: usize = 16 << 10;
 /// Turns of the loop before the other tasks of its thread get theirs.
-const TURNS: usize = 32;
+const TURNS: usize = 8;
 
 type Reader = Box<dyn AsyncRead + Unpin + Send>;
 type Writer = Box<dyn AsyncWrite + Unpin + Send>;
@@ -124,6 +124,10 @@ pub trait ServeExt {
     ///
     /// Each request gets its own call of `handler`. Its future is polled once where it stands; if it is pending it becomes a task of the runtime, which
     /// is aborted if it outlives the serving. Do not block in it. A panic ends its request with -32603 and nothing else.
+    ///
+    /// The runtime has its time driver enabled, and its I/O driver for the standard streams. Where those have no readiness (a terminal, a
+    /// file), a thread outside the runtime reads them: it may outlive the serving in a read that nothing ends, but keeps neither the
+    /// runtime nor the process, and what it has read by then is lost.
     ///
     /// Dropping the future ends the serving at once, without the answers that are owed; no task and no byte of it stays behind.
     ///

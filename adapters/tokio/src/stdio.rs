@@ -13,6 +13,13 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::unix::pipe;
 
+/// A peer that is gone is an error, not a signal, also in a program that has SIGPIPE at its default. (Apple's systems have no such flag; the
+/// Rust runtime ignores the signal unless told otherwise.)
+#[cfg(not(target_vendor = "apple"))]
+const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+#[cfg(target_vendor = "apple")]
+const SEND: SendFlags = SendFlags::DONTWAIT;
+
 /// Claims and opens the standard streams.
 pub(crate) fn open(guarded: bool) -> Result<(Input, Output, StdioGuard), ServeError> {
     let guard = stdio::claim(guarded)?;
@@ -71,14 +78,19 @@ impl AsyncRead for Input {
             Self::Pipe(pipe) => Pin::new(pipe).poll_read(cx, buf),
             Self::Socket(socket) => loop {
                 let mut ready = ready!(socket.poll_read_ready(cx))?;
+                let room = buf.remaining();
                 let read = ready.try_io(|fd| {
                     let (n, _) = rustix::net::recv(fd, buf.initialize_unfilled(), RecvFlags::DONTWAIT)?;
                     Ok(n)
                 });
-                if let Ok(read) = read {
-                    buf.advance(read?);
-                    return Poll::Ready(Ok(()));
+                let Ok(read) = read else { continue };
+                let n = read?;
+                if (1..room).contains(&n) {
+                    // It was emptied, and what comes next is told anew: that saves the read which would find nothing.
+                    ready.clear_ready();
                 }
+                buf.advance(n);
+                return Poll::Ready(Ok(()));
             },
             Self::Pump(pump) => {
                 let n = ready!(pump.poll_read(cx, buf.initialize_unfilled()))?;
@@ -95,8 +107,7 @@ impl AsyncWrite for Output {
             Self::Pipe(pipe) => Pin::new(pipe).poll_write(cx, bytes),
             Self::Socket(socket) => loop {
                 let mut ready = ready!(socket.poll_write_ready(cx))?;
-                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-                if let Ok(written) = ready.try_io(|fd| Ok(rustix::net::send(fd, bytes, flags)?)) {
+                if let Ok(written) = ready.try_io(|fd| Ok(rustix::net::send(fd, bytes, SEND)?)) {
                     return Poll::Ready(written);
                 }
             },

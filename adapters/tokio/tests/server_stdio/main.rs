@@ -1,22 +1,22 @@
 //! A server on real standard streams of every kind: pipes, sockets, files, terminals, the null device. The test binary starts itself as the
 //! server, so it has a `main` of its own: nothing but the server may write to the server's standard output.
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod child;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod host;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod streams;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[path = "../support/mod.rs"]
 mod support;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod tests;
 
-#[cfg(not(unix))]
+#[cfg(not(target_os = "linux"))]
 fn main() {}
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
     if let Ok(role) = std::env::var(child::ROLE) {
         return child::run(&role);
