@@ -66,6 +66,8 @@ pub(super) struct State {
     pub(super) closing: bool,
     /// No handle is left.
     pub(super) abandoned: bool,
+    /// The driver was dropped before the end.
+    driverless: bool,
     pub(super) outcome: Option<Result<Outcome, CloseError>>,
     /// The connection was established once.
     pub(super) established: bool,
@@ -189,6 +191,7 @@ impl Shared {
             deferred: Vec::new(),
             closing: false,
             abandoned: false,
+            driverless: false,
             outcome: None,
             established: false,
             #[cfg(unix)]
@@ -222,7 +225,10 @@ impl Shared {
     /// The driver is gone: nobody moves bytes any more, so everything ends (case 159).
     pub(super) fn driver_gone(&self) {
         let now = self.now();
-        let child = self.lock().end_without_outcome(now);
+        let mut state = self.lock();
+        state.driverless = true;
+        let child = state.end_without_outcome(now);
+        drop(state);
         drop(child);
     }
 }
@@ -629,7 +635,7 @@ impl State {
 
     /// It is over: everybody who still waits is told.
     pub(super) fn finish(&mut self, outcome: Result<Outcome, CloseError>) {
-        self.outcome = Some(outcome);
+        self.outcome = Some(if self.driverless { Err(CloseError::DriverStopped) } else { outcome });
         self.end_waiting();
         let Self { taps, wakers, waits, .. } = self;
         taps.drain(..).for_each(|tap| tap.end(wakers));
