@@ -1,5 +1,7 @@
 //! What a server is started with: arguments, variables, directory, group.
 
+#![cfg(target_os = "linux")]
+
 mod support;
 
 use std::ffi::OsStr;

@@ -1,5 +1,7 @@
 //! How a server ends: its status, an exit at once, input nobody reads, output to the last byte.
 
+#![cfg(target_os = "linux")]
+
 mod support;
 
 use std::io::{ErrorKind, Write};

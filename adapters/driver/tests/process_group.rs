@@ -1,5 +1,7 @@
 //! Signals reach the whole group, and nothing but it.
 
+#![cfg(target_os = "linux")]
+
 mod support;
 
 use std::path::Path;

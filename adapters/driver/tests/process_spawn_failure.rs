@@ -1,5 +1,7 @@
 //! Why a spawn fails, told apart, and that nothing is left of it.
 
+#![cfg(target_os = "linux")]
+
 mod support;
 
 use std::error::Error;

@@ -1,5 +1,7 @@
 //! What a leader leaves behind in its group when it exits by itself.
 
+#![cfg(target_os = "linux")]
+
 mod support;
 
 use std::path::Path;

@@ -205,3 +205,10 @@ pub(crate) fn threads() -> Vec<String> {
         .map(|name| name.trim().to_owned())
         .collect()
 }
+
+/// No child is left, alive or as a zombie, and then no thread that reaps.
+pub(crate) fn nothing_is_left() {
+    // In this order: a thread has its name only once it runs, and it ends only after the last child.
+    wait_until("no child is left", || children().is_empty());
+    wait_until("the reaper thread ends", || !threads().iter().any(|name| name == "mcp-wire-reaper"));
+}
