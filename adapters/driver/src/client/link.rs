@@ -239,6 +239,7 @@ impl Link {
         }
         state.end_write(now);
         if state.engine.supervisor().poll_timeout().is_some_and(|at| at <= now) {
+            state.tape(TapeFact::Tick, now);
             state.engine.supervisor_mut().handle_timeout(now);
         }
         state.pump(now);
@@ -324,7 +325,7 @@ impl Link {
         }
         let pid = child.pid();
         state.child = Some(Arc::new(child));
-        state.tape(TapeFact::Process(ProcessFact::Started), now);
+        state.tape(TapeFact::Process(ProcessFact::Started { pid }), now);
         state.engine.spawned(pid, now);
         if !stderr_piped {
             state.tape(TapeFact::Process(ProcessFact::StderrEof), now);

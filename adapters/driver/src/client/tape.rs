@@ -72,6 +72,8 @@ pub enum TapeFact<'a> {
     Out(&'a [u8]),
     /// The writer took this many bytes of the last `Out`, later or not all at once.
     Accepted(usize),
+    /// Deadlines that had passed were handled now; between two ticks none is.
+    Tick,
     /// Bytes of standard error.
     Stderr(&'a [u8]),
     /// Something happened to the process or the stream.
@@ -157,7 +159,10 @@ impl fmt::Debug for TapeOp<'_> {
 #[non_exhaustive]
 pub enum ProcessFact {
     /// It was spawned.
-    Started,
+    Started {
+        /// Its id.
+        pid: u32,
+    },
     /// It could not be spawned.
     SpawnFailed(SpawnFailure),
     /// Its output has ended.

@@ -1,0 +1,10 @@
+//! Owns `mcp-demo-server`: a server with one tool for each thing that a client should be tried against. It must not know frames;
+//! the adapter does.
+
+mod args;
+mod describe;
+mod resources;
+mod serve;
+mod tools;
+
+pub use serve::{Host, main, serve_tokio};

@@ -1,0 +1,228 @@
+//! Owns what the black-box tests share: a child under a hard deadline, its output line by line, and requests in their wire form.
+//! It must not know what a test expects.
+
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// Nothing here takes that long, on the slowest machine.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
+pub const DEMO: &str = env!("CARGO_BIN_EXE_mcp-demo-server");
+pub const CALL: &str = env!("CARGO_BIN_EXE_mcp-call");
+
+/// A request with the metadata that it must carry.
+pub fn request(id: impl Into<Value>, method: &str, mut params: Value) -> String {
+    params["_meta"] = meta();
+    json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params}).to_string()
+}
+
+pub fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+pub fn tool(id: impl Into<Value>, name: &str, arguments: Value) -> String {
+    request(id, "tools/call", json!({"name": name, "arguments": arguments}))
+}
+
+pub fn cancel(id: impl Into<Value>) -> String {
+    json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id.into()}}).to_string()
+}
+
+/// A running program. Dropped, it is killed.
+pub struct Program {
+    child: Child,
+    pub stdin: Option<ChildStdin>,
+    lines: Receiver<Vec<u8>>,
+    stderr: Receiver<Vec<u8>>,
+    until: Instant,
+}
+
+/// What is left of one that has ended.
+pub struct Ended {
+    pub status: ExitStatus,
+    /// Lines of its output that nobody had read.
+    pub lines: Vec<String>,
+    pub stderr: String,
+}
+
+impl Ended {
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    /// Its output as JSON, one value a line.
+    pub fn json(&self) -> Vec<Value> {
+        self.lines.iter().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    }
+}
+
+impl Program {
+    pub fn start<A: AsRef<std::ffi::OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>) -> Self {
+        let mut command = Command::new(program);
+        command.args(arguments);
+        Self::spawn(command)
+    }
+
+    pub fn spawn(mut command: Command) -> Self {
+        let mut child = command
+            .env_remove("RUST_BACKTRACE")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program can be started");
+        let (lines_in, lines) = channel();
+        let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+        std::thread::spawn(move || {
+            let mut line = Vec::new();
+            while stdout.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+                if lines_in.send(std::mem::take(&mut line)).is_err() {
+                    return;
+                }
+            }
+        });
+        let (stderr_in, stderr_out) = channel();
+        let mut stderr = child.stderr.take().expect("piped");
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            let _ = stderr.read_to_end(&mut text);
+            let _ = stderr_in.send(text);
+        });
+        let stdin = child.stdin.take();
+        Self { child, stdin, lines, stderr: stderr_out, until: Instant::now() + DEADLINE }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Writes all of it, beside the reading.
+    pub fn write(&mut self, bytes: &[u8]) {
+        self.stdin.as_mut().expect("stdin is open").write_all(bytes).expect("stdin can be written");
+    }
+
+    pub fn line(&mut self, line: &str) {
+        self.write(format!("{line}\n").as_bytes());
+    }
+
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// The next line of its output; `None` at the end.
+    pub fn next(&mut self) -> Option<String> {
+        match self.lines.recv_timeout(self.until.saturating_duration_since(Instant::now())) {
+            Ok(line) => Some(text(line)),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("no line before the deadline"),
+        }
+    }
+
+    pub fn next_json(&mut self) -> Value {
+        let line = self.next().expect("there is another line");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+
+    /// Lines up to the first that `found` likes.
+    pub fn until(&mut self, mut found: impl FnMut(&Value) -> bool) -> Value {
+        loop {
+            let value = self.next_json();
+            if found(&value) {
+                return value;
+            }
+        }
+    }
+
+    pub fn signal(&self, signal: &str) {
+        let status = Command::new("kill").arg(format!("-{signal}")).arg(self.pid().to_string()).status();
+        assert!(status.expect("kill runs").success());
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> Ended {
+        self.close_stdin();
+        let mut lines = Vec::new();
+        while let Some(line) = self.next() {
+            lines.push(line);
+        }
+        let stderr = self.stderr.recv_timeout(self.until.saturating_duration_since(Instant::now()));
+        let stderr = text(stderr.expect("stderr ends before the deadline"));
+        // Its streams have ended, so it is about to end.
+        loop {
+            if let Some(status) = self.child.try_wait().expect("can be waited for") {
+                return Ended { status, lines, stderr };
+            }
+            assert!(Instant::now() < self.until, "it does not end");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    let mut text = String::from_utf8(bytes).expect("its output is UTF-8");
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    text
+}
+
+/// Runs a program on this input to its end.
+pub fn run<A: AsRef<std::ffi::OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>, input: &[u8]) -> Ended {
+    let mut program = Program::start(program, arguments);
+    let mut stdin = program.stdin.take().expect("stdin is open");
+    std::thread::scope(|scope| {
+        // Beside the reading, or both ends could wait for each other.
+        scope.spawn(move || {
+            let _ = stdin.write_all(input);
+        });
+        program.end()
+    })
+}
+
+/// Runs `mcp-call --json` and gives its events too.
+pub fn call<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>, script: &str) -> (Ended, Vec<Value>) {
+    let mut command = vec![std::ffi::OsString::from("--json")];
+    command.extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
+    let ended = run(CALL, command, script.as_bytes());
+    let events = ended.json();
+    (ended, events)
+}
+
+/// The names of events.
+pub fn kinds(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["event"].as_str().expect("an event has a name")).collect()
+}
+
+/// The one event of this name about this key.
+pub fn of_key<'a>(events: &'a [Value], kind: &str, key: &str) -> &'a Value {
+    let mut found = events.iter().filter(|event| event["event"] == kind && event["key"] == key);
+    match (found.next(), found.next()) {
+        (Some(event), None) => event,
+        _ => panic!("not one {kind} of {key}: {events:#?}"),
+    }
+}
+
+/// Whether a process is there and no zombie.
+#[cfg(target_os = "linux")]
+pub fn lives(pid: u64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
+    !matches!(state, None | Some('Z' | 'X'))
+}
