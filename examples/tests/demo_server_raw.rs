@@ -203,7 +203,8 @@ fn a_question_takes_a_capability_and_two_rounds() {
 #[test]
 fn logs_need_a_level() {
     let logs = |level: Option<&str>| {
-        let mut request: Value = serde_json::from_str(&tool(1, "log", json!({"count": 2, "level": "warning"}))).expect("JSON");
+        let mut request: Value =
+            serde_json::from_str(&tool(1, "log", json!({"count": 2, "level": "warning"}))).expect("JSON");
         if let Some(level) = level {
             request["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!(level);
         }
@@ -216,9 +217,13 @@ fn logs_need_a_level() {
 // input the result, then the cancellation.
 #[test]
 fn a_listen_is_acknowledged_told_and_ended() {
-    let listen = request("L1", "subscriptions/listen", json!({"notifications": {
-        "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true, "resourceSubscriptions": ["demo://counter"],
-    }}));
+    let listen = request(
+        "L1",
+        "subscriptions/listen",
+        json!({"notifications": {
+            "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true, "resourceSubscriptions": ["demo://counter"],
+        }}),
+    );
     let touch = |id: i64, uri: &str| tool(id, "touch", json!({"uri": uri}));
     let mut program = Program::start(DEMO, NONE);
     program.line(&listen);
@@ -246,7 +251,9 @@ fn a_listen_is_acknowledged_told_and_ended() {
     assert_eq!((&last[0]["id"], &last[0]["result"]["resultType"]), (&json!("L1"), &json!("complete")));
     assert_eq!(
         ended.lines[1..],
-        [r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"L1"},"requestId":"L1","reason":"server shutdown"}}"#]
+        [
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"L1"},"requestId":"L1","reason":"server shutdown"}}"#
+        ]
     );
 }
 
@@ -262,7 +269,10 @@ fn what_is_not_there_is_said_so() {
     let ended = run(DEMO, NONE, (input.join("\n") + "\n").as_bytes());
     let messages = ended.json();
     assert_eq!(messages[0]["error"], json!({"code": -32601, "message": "Method not found"}));
-    assert_eq!((&messages[1]["error"]["code"], &messages[1]["error"]["data"]["uri"]), (&json!(-32602), &json!("demo://nowhere")));
+    assert_eq!(
+        (&messages[1]["error"]["code"], &messages[1]["error"]["data"]["uri"]),
+        (&json!(-32602), &json!("demo://nowhere"))
+    );
     assert_eq!(messages[2]["error"]["code"], -32602);
     assert_eq!(messages[3]["result"]["isError"], true, "arguments that do not fit are for the model to mend");
     assert_eq!(messages[4]["error"]["code"], -32602);

@@ -118,7 +118,10 @@ fn a_listen_hears_of_its_resource() {
         json!({"toolsListChanged": true, "resourceSubscriptions": ["demo://clock"]})
     );
     let told = of_key(&events, "notification", "s");
-    assert_eq!((&told["method"], &told["params"]["uri"]), (&json!("notifications/resources/updated"), &json!("demo://clock")));
+    assert_eq!(
+        (&told["method"], &told["params"]["uri"]),
+        (&json!("notifications/resources/updated"), &json!("demo://clock"))
+    );
     of_key(&events, "listen_ended", "s");
     assert_eq!(events.last().expect("events")["event"], "closed");
 }
@@ -228,7 +231,8 @@ fn a_crash_is_survived_with_a_restart() {
     of_key(&events, "resubscribed", "s");
     let restarted = events.iter().find(|event| event["event"] == "restarted").expect("a restart");
     assert_eq!(*restarted, json!({"event": "restarted", "restarts": 1, "exit": {"code": 3}}));
-    let started: Vec<&Value> = events.iter().filter(|event| event["event"] == "started").map(|event| &event["restarts"]).collect();
+    let started: Vec<&Value> =
+        events.iter().filter(|event| event["event"] == "started").map(|event| &event["restarts"]).collect();
     assert_eq!(started, [&json!(0), &json!(1)]);
     assert_eq!(events.last().expect("events")["restarts"], 1);
 }
@@ -284,7 +288,9 @@ fn stderr_becomes_events() {
 #[test]
 fn a_bad_script_starts_nothing() {
     let good = r#"{"op":"request","key":"a","method":"tools/list"}"#;
-    for bad in ["nonsense", r#"{"op":"dance"}"#, good, r#"{"op":"wait","key":"zzz"}"#, r#"{"op":"wait","key":"a","x":1}"#] {
+    for bad in
+        ["nonsense", r#"{"op":"dance"}"#, good, r#"{"op":"wait","key":"zzz"}"#, r#"{"op":"wait","key":"a","x":1}"#]
+    {
         let path = script_file("bad", &format!("{good}\n{bad}\n"));
         let (ended, events) = call(["--script", path.to_str().expect("UTF-8"), "--", DEMO], "");
         assert_eq!((ended.code(), events.len()), (Some(2), 0), "{bad}");
@@ -302,13 +308,30 @@ fn a_bad_script_starts_nothing() {
 fn a_script_on_standard_input_is_a_dialogue() {
     let mut program = Program::start(CALL, ["--json", "--script", "-", "--", DEMO]);
     program.until(|event| event["event"] == "era");
-    program.line(r#"{"op":"request","key":"a","method":"tools/call","params":{"name":"echo","arguments":{"text":"one"}}}"#);
+    program.line(
+        r#"{"op":"request","key":"a","method":"tools/call","params":{"name":"echo","arguments":{"text":"one"}}}"#,
+    );
     let result = program.until(|event| event["event"] == "result");
     assert_eq!(result["result"]["content"][0]["text"], "one");
-    program.line(r#"{"op":"request","key":"b","method":"tools/call","params":{"name":"echo","arguments":{"text":"two"}}}"#);
+    program.line(
+        r#"{"op":"request","key":"b","method":"tools/call","params":{"name":"echo","arguments":{"text":"two"}}}"#,
+    );
     assert_eq!(program.until(|event| event["event"] == "result")["key"], "b");
     let ended = program.end();
     assert_eq!((ended.code(), ended.json().len()), (Some(0), 1));
+}
+
+// SHD-03: whoever writes a script line by line may wait for the last event: it comes though the script is not ended.
+#[test]
+fn a_dialogue_ends_with_its_connection() {
+    let mut program = Program::start(CALL, ["--json", "--script", "-", "--", DEMO]);
+    program.until(|event| event["event"] == "era");
+    program.line(r#"{"op":"close"}"#);
+    program.line(r#"{"op":"request","key":"a","method":"tools/list"}"#);
+    assert_eq!(program.until(|event| event["event"] == "failed")["delivery"], "not_sent");
+    assert_eq!(program.next_json()["event"], "closed");
+    assert_eq!(program.next(), None, "it has ended, with its standard input still open");
+    assert_eq!(program.end().code(), Some(4));
 }
 
 // More requests than may be in flight wait for their turn: none is lost, none is refused.
@@ -346,7 +369,11 @@ fn people_get_text() {
     let ended = run(CALL, ["tools/call", r#"{"name":"add","arguments":{"a":40,"b":2}}"#, "--", DEMO], b"");
     assert_eq!((ended.code(), ended.lines, &*ended.stderr), (Some(0), vec!["42".to_owned()], ""));
     let ended = run(CALL, ["tools/list", "--", DEMO], b"");
-    assert!(ended.lines.iter().any(|line| line.starts_with("add ") && line.ends_with("Adds two numbers.")), "{:?}", ended.lines);
+    assert!(
+        ended.lines.iter().any(|line| line.starts_with("add ") && line.ends_with("Adds two numbers.")),
+        "{:?}",
+        ended.lines
+    );
     let ended = run(CALL, ["tools/call", r#"{"name":"nope"}"#, "--", DEMO], b"");
     assert_eq!((ended.code(), ended.lines.len(), ended.stderr.lines().count()), (Some(1), 0, 1));
     assert!(ended.stderr.contains("-32602") && ended.stderr.contains("Unknown tool: nope"), "{}", ended.stderr);

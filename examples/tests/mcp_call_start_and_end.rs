@@ -66,7 +66,10 @@ fn a_failed_start_fails_each_key() {
         let failed = of_key(&events, "failed", key);
         assert_eq!((&failed["cause"], &failed["delivery"]), (&json!("closed"), &json!("not_sent")), "{key}");
     }
-    assert_eq!((events[0]["event"].as_str(), events.last().expect("events")["event"].as_str()), (Some("start_failed"), Some("closed")));
+    assert_eq!(
+        (events[0]["event"].as_str(), events.last().expect("events")["event"].as_str()),
+        (Some("start_failed"), Some("closed"))
+    );
 }
 
 // VER-09: a server that is silent for the probe's time counts as one of the legacy era.
@@ -194,7 +197,10 @@ fn a_reader_that_goes_away_closes_the_server() {
 fn a_helper_left_behind_is_ended_with_its_group() {
     for (options, survives) in [(&[][..], false), (&["--no-process-group"][..], true)] {
         let (_, events) = call(
-            shell(&[options, &["--stderr", "events"]].concat(), "sleep 1000 >/dev/null 2>&1 </dev/null & echo helper $! >&2; exit 3"),
+            shell(
+                &[options, &["--stderr", "events"]].concat(),
+                "sleep 1000 >/dev/null 2>&1 </dev/null & echo helper $! >&2; exit 3",
+            ),
             "",
         );
         let line = events.iter().find_map(|event| event["line"].as_str()?.strip_prefix("helper ")).expect("the helper");

@@ -200,7 +200,11 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
             },
             "era" => match &*word(&mut parser, name)? {
                 "auto" | "modern" => {}
-                "legacy" => return usage("--era legacy is not built yet; use auto or modern with a server that speaks 2026-07-28"),
+                "legacy" => {
+                    return usage(
+                        "--era legacy is not built yet; use auto or modern with a server that speaks 2026-07-28",
+                    );
+                }
                 other => return unknown(name, other, "auto, modern or legacy"),
             },
             "protocol" => options.protocol = version(word(&mut parser, name)?)?,
@@ -218,7 +222,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
             },
             "lazy" => options.lazy = true,
             "idle-stop" => match milliseconds(&mut parser, name)? {
-                Duration::ZERO => return usage("--idle-stop must be at least 1; leave it out to never stop the server"),
+                Duration::ZERO => {
+                    return usage("--idle-stop must be at least 1; leave it out to never stop the server");
+                }
                 time => options.idle_stop = Some(time),
             },
             "no-process-group" => options.process_group = false,
@@ -247,7 +253,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
     if max_timeout > 0 {
         let ceiling = Duration::from_millis(max_timeout);
         if ceiling < options.timeout {
-            return usage("--max-timeout must not be below --timeout: it is the ceiling of what progress can make of it");
+            return usage(
+                "--max-timeout must not be below --timeout: it is the ceiling of what progress can make of it",
+            );
         }
         options.max_timeout = Some(ceiling);
         options.progress = true;
@@ -355,7 +363,9 @@ mod tests {
     }
 
     fn options(words: &str) -> Options {
-        let Task::Call { options, .. } = parse_words(words).expect("a good command line").task else { panic!("a call") };
+        let Task::Call { options, .. } = parse_words(words).expect("a good command line").task else {
+            panic!("a call")
+        };
         *options
     }
 
@@ -392,10 +402,34 @@ mod tests {
     #[test]
     fn a_mistake_is_one_sentence() {
         let cases = [
-            "", "tools/list", "tools/list --", "-- s", "a [1] -- s", "a {] -- s", "a {} {} -- s", "a --script f -- s", "--nope -- s", "-x a -- s",
-            "a --timeout -- s", "a --timeout x -- s", "a --timeout -1 -- s", "a --era old -- s", "a --era legacy -- s", "a --runtime smol -- s",
-            "a --runtime poll -- s", "a --max-line 0 -- s", "a --idle-stop 0 -- s", "a --env none -- s", "a --stderr x -- s", "a --protocol new -- s",
-            "--script /nowhere/at/all -- s", "--replay f -- s", "--replay f a", "--replay f --timeout 1", "a --json=x -- s", "subscriptions/listen -- s",
+            "",
+            "tools/list",
+            "tools/list --",
+            "-- s",
+            "a [1] -- s",
+            "a {] -- s",
+            "a {} {} -- s",
+            "a --script f -- s",
+            "--nope -- s",
+            "-x a -- s",
+            "a --timeout -- s",
+            "a --timeout x -- s",
+            "a --timeout -1 -- s",
+            "a --era old -- s",
+            "a --era legacy -- s",
+            "a --runtime smol -- s",
+            "a --runtime poll -- s",
+            "a --max-line 0 -- s",
+            "a --idle-stop 0 -- s",
+            "a --env none -- s",
+            "a --stderr x -- s",
+            "a --protocol new -- s",
+            "--script /nowhere/at/all -- s",
+            "--replay f -- s",
+            "--replay f a",
+            "--replay f --timeout 1",
+            "a --json=x -- s",
+            "subscriptions/listen -- s",
         ];
         for words in cases {
             let error = parse_words(words).expect_err(words).to_string();
@@ -406,7 +440,9 @@ mod tests {
     #[test]
     fn params_over_several_lines_become_one() {
         let arguments = ["a", "{\n\"x\":\r\n\"y\\n\"}", "--", "s"].map(OsString::from);
-        let Task::Call { work: Work::Script { ops, .. }, .. } = parse(arguments).expect("good").task else { panic!("a call") };
+        let Task::Call { work: Work::Script { ops, .. }, .. } = parse(arguments).expect("good").task else {
+            panic!("a call")
+        };
         let Op::Request { params: Some(params), .. } = &ops[0] else { panic!("a request") };
         assert_eq!(params.as_json().get(), "{ \"x\":  \"y\\n\"}");
     }

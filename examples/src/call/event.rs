@@ -200,10 +200,7 @@ mod tests {
                 Event::Restarted { restarts: 1, exit: Some(ExitStatus::Code(3)) },
                 r#"{"event":"restarted","restarts":1,"exit":{"code":3}}"#,
             ),
-            (
-                Event::IdleStopped { exit: Some(ExitStatus::Code(0)) },
-                r#"{"event":"idle_stopped","exit":{"code":0}}"#,
-            ),
+            (Event::IdleStopped { exit: Some(ExitStatus::Code(0)) }, r#"{"event":"idle_stopped","exit":{"code":0}}"#),
             (
                 Event::Closed { exit: Some(ExitStatus::Signal(15)), escalation: Escalation::Terminate, restarts: 0 },
                 r#"{"event":"closed","exit":{"signal":15},"escalation":"terminate","restarts":0}"#,

@@ -105,7 +105,10 @@ impl HumanPrinter {
         }
         let of = self.of(key);
         let Ok(error_object) = error.deserialize::<ErrorObject>() else {
-            return self.say(&format!("{of}the server answered with an error that has no code and message: {}", safe_line(error.get())));
+            return self.say(&format!(
+                "{of}the server answered with an error that has no code and message: {}",
+                safe_line(error.get())
+            ));
         };
         let what = match error_object.code {
             -32601 => "; the server does not have this method",
@@ -113,7 +116,11 @@ impl HumanPrinter {
             -32021 => "; it needs something that mcp-call cannot do",
             _ => "",
         };
-        self.say(&format!("{of}the server answered with error {}: {}{what}", error_object.code, safe_line(&error_object.message)));
+        self.say(&format!(
+            "{of}the server answered with error {}: {}{what}",
+            error_object.code,
+            safe_line(&error_object.message)
+        ));
         if let Some((_, data)) = error.members().find(|(name, _)| name == "data") {
             self.bars.suspend(|| {
                 let _ = writeln!(io::stderr().lock(), "{}", pretty(data));
@@ -135,7 +142,13 @@ impl HumanPrinter {
         self.say(&format!("{of}{}{options}", safe_line(detail)));
     }
 
-    fn notification(&mut self, out: &mut dyn Write, key: Option<&str>, method: &str, params: Option<&JsonBuf>) -> io::Result<()> {
+    fn notification(
+        &mut self,
+        out: &mut dyn Write,
+        key: Option<&str>,
+        method: &str,
+        params: Option<&JsonBuf>,
+    ) -> io::Result<()> {
         match (method, key) {
             ("notifications/progress", Some(key)) => self.progress(key, params),
             ("notifications/message", _) => {
@@ -148,7 +161,8 @@ impl HumanPrinter {
                 }
                 let message = params.and_then(|params| params.as_json().deserialize::<Message<'_>>().ok());
                 if let Some(message) = message {
-                    let data = serde_json::from_str::<String>(message.data.get()).unwrap_or_else(|_| message.data.get().to_owned());
+                    let data = serde_json::from_str::<String>(message.data.get())
+                        .unwrap_or_else(|_| message.data.get().to_owned());
                     let logger = message.logger.map(|logger| format!(" {}", safe_line(&logger))).unwrap_or_default();
                     self.say(&format!("log {}{logger}: {}", safe_line(&message.level), safe_line(&data)));
                 }
@@ -159,7 +173,8 @@ impl HumanPrinter {
                 struct Uri {
                     uri: Option<String>,
                 }
-                let uri = params.and_then(|params| params.as_json().deserialize::<Uri>().ok()).and_then(|params| params.uri);
+                let uri =
+                    params.and_then(|params| params.as_json().deserialize::<Uri>().ok()).and_then(|params| params.uri);
                 let text = match uri {
                     Some(uri) => format!("{} {}", safe_line(method), safe_line(&uri)),
                     None => safe_line(method),
@@ -220,16 +235,21 @@ impl Printer for HumanPrinter {
                 self.notification(out, key.as_deref(), method, params.as_ref())?;
             }
             Event::Dropped { reason, id, code } => {
-                let id = id.as_ref().map(|id| format!(" with id {}", safe_line(id.as_id().token()))).unwrap_or_default();
+                let id =
+                    id.as_ref().map(|id| format!(" with id {}", safe_line(id.as_id().token()))).unwrap_or_default();
                 let code = code.map(|code| format!(" (error {code})")).unwrap_or_default();
                 self.say(&format!("a line of the server's{id} was dropped: {}{code}", reason.replace('_', " ")));
             }
             Event::Stderr { line } => self.bars.suspend(|| {
                 let _ = writeln!(io::stderr().lock(), "{}", safe_line(line));
             }),
-            Event::Restarted { exit, .. } => self.say(&format!("the server ended by itself{} and is started again", ended(*exit))),
+            Event::Restarted { exit, .. } => {
+                self.say(&format!("the server ended by itself{} and is started again", ended(*exit)))
+            }
             Event::IdleStopped { .. } => self.say("the server is stopped because nobody uses it"),
-            Event::Missed { events } => self.say(&format!("{events} notifications came faster than they could be shown")),
+            Event::Missed { events } => {
+                self.say(&format!("{events} notifications came faster than they could be shown"))
+            }
             Event::Closed { exit, escalation, .. } => match escalation {
                 Escalation::None => match exit {
                     None | Some(ExitStatus::Code(0)) => {}
@@ -291,7 +311,8 @@ mod tests {
     #[test]
     fn a_change_shows_its_resource() {
         let params = JsonBuf::new(&serde_json::json!({"_meta": {}, "uri": "demo://clock\u{1b}"})).ok();
-        let event = Event::Notification { key: Some("s".into()), method: "notifications/resources/updated".into(), params };
+        let event =
+            Event::Notification { key: Some("s".into()), method: "notifications/resources/updated".into(), params };
         assert_eq!(shown(false, &[event]), "s: notifications/resources/updated demo://clock\\u{1b}\n");
     }
 }

@@ -167,7 +167,9 @@ impl Replay {
         self.expire(now, matches!(entry, Entry::Out(_)));
         self.now = now;
         match entry {
-            Entry::Config(_) => return Err(ReplayError::Tape(format!("line {line} of the tape: a second configuration"))),
+            Entry::Config(_) => {
+                return Err(ReplayError::Tape(format!("line {line} of the tape: a second configuration")));
+            }
             Entry::Op(op) => self.op(op),
             Entry::Overflow(key) => {
                 if let Some(handle) = self.handles.get(&key) {

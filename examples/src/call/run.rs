@@ -33,12 +33,7 @@ pub(super) enum RunError {
 }
 
 /// Runs the work to its end and gives the exit status.
-pub(super) fn run(
-    options: Options,
-    work: Work,
-    command: &[OsString],
-    printer: impl Printer,
-) -> Result<u8, RunError> {
+pub(super) fn run(options: Options, work: Work, command: &[OsString], printer: impl Printer) -> Result<u8, RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -100,19 +95,21 @@ enum Woken {
 
 async fn live(options: Options, work: Work, command: &[OsString], printer: impl Printer) -> Result<u8, RunError> {
     let mut signals = Signals::new().map_err(|error| RunError::System("signals cannot be caught", error))?;
-    let reader = Reader::new();
+    let mut reader = Reader::new();
     let mut builder = builder(&options);
     let tape = match &options.tape {
         None => None,
         Some(path) => {
-            let tape = Tape::create(path, &options)
-                .map_err(|error| RunError::Usage(UsageError(format!("the tape {} cannot be written: {error}", path.display()))))?;
+            let tape = Tape::create(path, &options).map_err(|error| {
+                RunError::Usage(UsageError(format!("the tape {} cannot be written: {error}", path.display())))
+            })?;
             builder = builder.tape(tape.sink());
             Some(tape)
         }
     };
     let mut events = builder.events();
-    let output = Output::start(printer).map_err(|error| RunError::System("the output thread cannot be started", error))?;
+    let output =
+        Output::start(printer).map_err(|error| RunError::System("the output thread cannot be started", error))?;
     let (session, mut input) = match work {
         Work::Script { ops, .. } => (Session::new(ops, false), None),
         Work::Input => (Session::new(Vec::new(), true), Some(lines()?)),
@@ -340,7 +337,12 @@ impl Run {
                 if let Some(tape) = &self.tape {
                     tape.forget(key);
                 }
-                self.session.refused(key.to_owned(), false, Cause::Cancelled.as_str(), "it still waited to be sent".to_owned());
+                self.session.refused(
+                    key.to_owned(),
+                    false,
+                    Cause::Cancelled.as_str(),
+                    "it still waited to be sent".to_owned(),
+                );
                 return;
             }
         }
@@ -375,7 +377,8 @@ impl Run {
         if !self.unplaced.is_empty() {
             self.place();
         }
-        let of_listen = matches!(event, ClientEvent::Acknowledged { .. } | ClientEvent::Notification { of: Some(_), .. });
+        let of_listen =
+            matches!(event, ClientEvent::Acknowledged { .. } | ClientEvent::Notification { of: Some(_), .. });
         if let ClientEvent::Started { pid, .. } = &event {
             tracing::debug!(pid, "the server runs");
         }

@@ -167,8 +167,11 @@ pub(super) fn parse_op(line: &str) -> Result<Op, String> {
 
 fn filter(members: &mut Members<'_>) -> Result<Filter, String> {
     const WHAT: &str = "an object with toolsListChanged, promptsListChanged, resourcesListChanged (true or false) and resourceSubscriptions (an array of URIs)";
-    const KNOWN: [&str; 4] = ["toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"];
-    let Some(json) = members.0.get("filter").copied() else { return Err("the member \"filter\" is missing".to_owned()) };
+    const KNOWN: [&str; 4] =
+        ["toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"];
+    let Some(json) = members.0.get("filter").copied() else {
+        return Err("the member \"filter\" is missing".to_owned());
+    };
     if let Some((name, _)) = json.members().find(|(name, _)| !KNOWN.contains(&&**name)) {
         return Err(format!("a filter has no member {name:?}"));
     }

@@ -15,6 +15,10 @@ use super::script::Op;
 /// After this long without an answer to the start, a person is told what is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// After the connection is closed for good, a script that comes line by line ends with this much silence: whoever writes it may wait
+/// for the last event, which waits for the end of the script.
+const SILENCE: Duration = Duration::from_millis(500);
+
 /// What the caller does next.
 #[derive(Debug)]
 pub(super) enum Next {
@@ -81,6 +85,8 @@ pub(super) struct Session {
     /// The last event, kept back until the script is done.
     closed: Option<Event>,
     closed_shown: bool,
+    /// When the script counts as ended.
+    quiet: Option<Instant>,
     /// When a person is told that the start takes long.
     patience: Option<Instant>,
     /// There is a connection to a server.
@@ -108,6 +114,7 @@ impl Session {
             closing: false,
             closed: None,
             closed_shown: false,
+            quiet: None,
             patience: None,
             up: false,
             start_failed: false,
@@ -126,6 +133,7 @@ impl Session {
 
     /// The next line of the script; `None` at its end.
     pub(super) fn line(&mut self, op: Option<Op>) {
+        self.quiet = None;
         match op {
             Some(op) => self.ops.push_back(op),
             None => self.more = false,
@@ -212,6 +220,7 @@ impl Session {
                         return Next::Perform(op);
                     }
                 }
+                None if self.more && self.quiet.is_some_and(|time| time <= now) => self.more = false,
                 None if self.more => return self.wait(now),
                 None => {
                     if let Some(closed) = self.closed.take() {
@@ -248,7 +257,10 @@ impl Session {
             // Every wait ends when the connection is closed for good.
             Waiting::Key(key) => {
                 self.closed.is_some()
-                    || self.keys.get(key).is_none_or(|key| key.state != State::Pending && (key.listen || key.state == State::Ended))
+                    || self
+                        .keys
+                        .get(key)
+                        .is_none_or(|key| key.state != State::Pending && (key.listen || key.state == State::Ended))
             }
             Waiting::Event(kind) => {
                 let count = self.counts.entry(kind).or_default();
@@ -273,7 +285,11 @@ impl Session {
             _ => None,
         };
         let input = self.more && self.waiting.is_none() && self.ops.is_empty();
-        Next::Wait { until: sleep.into_iter().chain(self.patience).min(), input }
+        if input && self.closed.is_some() && self.quiet.is_none() {
+            self.quiet = now.checked_add(SILENCE);
+        }
+        let quiet = self.quiet.filter(|_| input);
+        Next::Wait { until: [sleep, self.patience, quiet].into_iter().flatten().min(), input }
     }
 
     fn show(&mut self, event: Event) {

@@ -6,11 +6,11 @@ pub(super) use unix::{Reader, Signals};
 #[cfg(unix)]
 mod unix {
     use std::io;
-    use std::os::fd::{AsFd, OwnedFd};
 
-    use tokio::io::Interest;
-    use tokio::io::unix::AsyncFd;
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::io::Errno;
     use tokio::signal::unix::{Signal, SignalKind, signal};
+    use tokio::sync::oneshot;
 
     /// SIGINT, SIGTERM and SIGHUP, which from here on do nothing by themselves.
     #[derive(Debug)]
@@ -40,23 +40,39 @@ mod unix {
         }
     }
 
-    /// Whoever reads standard output, where that can be seen without writing: behind a pipe.
+    /// Whoever reads standard output, where that can be seen without writing: behind a pipe or a socket.
     #[derive(Debug)]
-    pub(in crate::call) struct Reader(Option<AsyncFd<OwnedFd>>);
+    pub(in crate::call) struct Reader(Option<oneshot::Receiver<()>>);
 
     impl Reader {
+        /// A thread waits, as the descriptor is shared with others and must stay as it is; it ends with the process.
         pub(in crate::call) fn new() -> Self {
-            let watch = |fd| AsyncFd::with_interest(fd, Interest::ERROR);
-            // A regular file cannot be watched, and has no reader either.
-            Self(io::stdout().as_fd().try_clone_to_owned().and_then(watch).ok())
+            let (gone, told) = oneshot::channel();
+            let watch = move || {
+                let stdout = io::stdout();
+                loop {
+                    // Errors and hang-ups are reported whether asked for or not, and nothing else is asked for.
+                    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+                    match poll(&mut fds, None) {
+                        Err(Errno::INTR) => {}
+                        Ok(_) if fds.iter().any(|fd| fd.revents().intersects(PollFlags::ERR | PollFlags::HUP)) => break,
+                        // It cannot be watched.
+                        _ => return,
+                    }
+                }
+                // The run may be over.
+                let _ = gone.send(());
+            };
+            Self(std::thread::Builder::new().name("reader".to_owned()).spawn(watch).ok().map(|_| told))
         }
 
         /// Resolves when it is gone. Cancel-safe.
-        pub(in crate::call) async fn gone(&self) {
-            if let Some(fd) = &self.0 {
-                if fd.ready(Interest::ERROR).await.is_ok() {
+        pub(in crate::call) async fn gone(&mut self) {
+            if let Some(told) = &mut self.0 {
+                if told.await.is_ok() {
                     return;
                 }
+                self.0 = None;
             }
             std::future::pending().await
         }

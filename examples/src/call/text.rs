@@ -233,11 +233,14 @@ mod tests {
 
     #[test]
     fn a_tools_text_is_shown_plainly() {
-        let (text, failed) = result(json(r#"{"resultType":"complete","content":[{"type":"text","text":"42"}],"structuredContent":{"sum":42}}"#));
+        let (text, failed) = result(json(
+            r#"{"resultType":"complete","content":[{"type":"text","text":"42"}],"structuredContent":{"sum":42}}"#,
+        ));
         assert_eq!((&*text, failed), ("42", false));
         let (text, failed) = result(json(r#"{"content":[],"structuredContent":{"sum":42}}"#));
         assert_eq!((&*text, failed), ("{\n  \"sum\": 42\n}", false));
-        let (text, failed) = result(json(r#"{"content":[{"type":"image","mimeType":"image/png","data":"AAAA"}],"isError":true}"#));
+        let (text, failed) =
+            result(json(r#"{"content":[{"type":"image","mimeType":"image/png","data":"AAAA"}],"isError":true}"#));
         assert_eq!((&*text, failed), ("[image image/png, 4 characters of base64]", true));
     }
 

@@ -110,7 +110,10 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_the_contract() {
         let Ok(Task::Serve(options)) = parse_words("") else { panic!("good") };
-        assert_eq!((options.max_in_flight, options.max_line, options.drain), (256, 16_777_216, Duration::from_secs(10)));
+        assert_eq!(
+            (options.max_in_flight, options.max_line, options.drain),
+            (256, 16_777_216, Duration::from_secs(10))
+        );
         assert!(options.stdout_guard);
         let words = "--runtime tokio --era modern --max-in-flight 2 --max-line 100 --drain 5 --no-stdout-guard";
         let Ok(Task::Serve(options)) = parse_words(words) else { panic!("good") };
@@ -120,7 +123,18 @@ mod tests {
 
     #[test]
     fn a_mistake_is_one_sentence() {
-        for words in ["x", "--x", "-x", "--runtime smol", "--runtime", "--era dual", "--era x", "--drain x", "--max-line 0", "--max-in-flight 0"] {
+        for words in [
+            "x",
+            "--x",
+            "-x",
+            "--runtime smol",
+            "--runtime",
+            "--era dual",
+            "--era x",
+            "--drain x",
+            "--max-line 0",
+            "--max-in-flight 0",
+        ] {
             let error = parse_words(words).expect_err(words);
             assert!(!error.is_empty() && !error.contains('\n'), "{words}: {error}");
         }

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_wire::{Json, JsonBuf};
 use mcp_wire::server::Ended;
+use mcp_wire::{Json, JsonBuf};
 use mcp_wire_driver::server::{Call, Publisher, RpcError, ServeError, Server};
 
 use super::args::{self, HELP, Options, Task};
@@ -40,7 +40,8 @@ pub trait Host: Clone + Send + Sync + 'static {
 const QUEUE_LIMIT: usize = (1 << 30) + (1 << 20);
 
 fn build(options: &Options) -> Result<Server, ServeError> {
-    let capabilities = JsonBuf::from(Json::parse(describe::CAPABILITIES).map_err(|error| ServeError::Stdio(error.into()))?);
+    let capabilities =
+        JsonBuf::from(Json::parse(describe::CAPABILITIES).map_err(|error| ServeError::Stdio(error.into()))?);
     let server = Server::builder("mcp-demo-server", env!("CARGO_PKG_VERSION"))
         .capabilities(&capabilities)
         .instructions("Call the tools to try out a client; read demo://clock or demo://counter.")

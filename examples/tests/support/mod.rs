@@ -62,7 +62,10 @@ impl Ended {
 
     /// Its output as JSON, one value a line.
     pub fn json(&self) -> Vec<Value> {
-        self.lines.iter().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+        self.lines
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+            .collect()
     }
 }
 
