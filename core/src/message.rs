@@ -162,7 +162,8 @@ fn message<'b>(line: &'b str, members: &Members) -> Result<Message<'b>, Unreadab
             None => return Err(INVALID),
         },
     };
-    if get(Member::Jsonrpc).and_then(text).as_deref() != Some("2.0") {
+    let version = get(Member::Jsonrpc);
+    if version != Some(r#""2.0""#) && version.and_then(text).as_deref() != Some("2.0") {
         return Err(INVALID);
     }
     match (get(Member::Method), get(Member::Result), get(Member::Error)) {
@@ -188,7 +189,11 @@ fn message<'b>(line: &'b str, members: &Members) -> Result<Message<'b>, Unreadab
 
 /// The value of a string token.
 fn text(token: &str) -> Option<Cow<'_, str>> {
-    unescape(token.strip_prefix('"')?.strip_suffix('"')?)
+    let inner = token.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.len() < 64 && !inner.bytes().any(|byte| byte == b'\\') {
+        return Some(Cow::Borrowed(inner));
+    }
+    unescape(inner)
 }
 
 fn error_object(raw: Json<'_>) -> Option<ErrorObject<'_>> {

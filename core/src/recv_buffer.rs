@@ -274,11 +274,13 @@ impl RecvBuffer {
 
     /// Forgets what is known of the line before.
     fn begin_line(&mut self) {
-        self.walker = Walker::new();
+        self.walker.reset();
         if self.salvage.len() > 0 {
             self.salvage = Salvage::new();
         }
-        clear(&mut self.damaged);
+        if !self.damaged.is_empty() {
+            clear(&mut self.damaged);
+        }
     }
 
     /// Goes on in `text`.

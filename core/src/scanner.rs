@@ -69,6 +69,9 @@ impl Members {
     }
 }
 
+/// How nearly every message begins, compared at once.
+const PREFIX: &[u8] = br#"{"jsonrpc":"2.0","#;
+
 /// How far a walk has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Walk {
@@ -112,6 +115,7 @@ enum Expect {
 }
 
 /// What a token reader found.
+#[derive(Clone, Copy)]
 enum Token {
     /// The token ends before this offset.
     End(usize),
@@ -156,6 +160,13 @@ impl Walker {
         }
     }
 
+    /// Begins a new line. Only what a new line reads before it is written is set anew: this is done for every line.
+    pub(crate) fn reset(&mut self) {
+        (self.at, self.expect, self.levels, self.depth, self.wake) = (0, Expect::Value, 0, 0, 0);
+        self.member = None;
+        (self.members.object, self.members.seen, self.members.repeated) = (false, 0, 0);
+    }
+
     /// The members found so far: all, once the walk has come to [`Walk::Whole`].
     pub(crate) const fn members(&self) -> &Members {
         &self.members
@@ -198,136 +209,215 @@ impl Walker {
 
     /// `None` when something stands at `at` that must not.
     fn tokens(&mut self, line: &[u8]) -> Option<Walk> {
-        loop {
-            let at = self.at;
-            let Some(&byte) = line.get(at) else { return Some(Walk::More) };
-            match self.expect {
-                Expect::InName | Expect::InString => match string(line, at) {
-                    Token::End(end) => {
-                        self.at = end;
-                        if self.expect == Expect::InName {
-                            if self.depth == 1 {
-                                self.name(line.get(self.token + 1..end - 1)?);
+        // What changes with every token lives in registers, and goes back when the walk pauses.
+        let (mut at, mut expect, mut depth) = (self.at, self.expect, self.depth);
+        let mut object = self.levels & 1 == 1;
+        if at == 0 && line.starts_with(PREFIX) {
+            self.members.object = true;
+            self.members.seen = Member::Jsonrpc.bit();
+            self.members.values[Member::Jsonrpc as usize] = (PREFIX.len() - 6, PREFIX.len() - 1);
+            (at, expect, depth, object) = (PREFIX.len(), Expect::Name, 1, true);
+            self.levels = 1;
+        }
+        // A round reads a name, its value and what follows. It is entered in the middle where the walk paused there, or where
+        // something less usual, white space above all, stood between two tokens.
+        let walk = 'walk: loop {
+            let Some(&byte) = line.get(at) else { break Some(Walk::More) };
+            let space = matches!(byte, b' ' | b'\t' | b'\r');
+            'after: {
+                'value: {
+                    match expect {
+                        Expect::Name | Expect::FirstName | Expect::InName => {}
+                        Expect::Value | Expect::FirstItem | Expect::InString => break 'value,
+                        Expect::Next | Expect::Colon | Expect::End if space => {
+                            at += 1;
+                            continue 'walk;
+                        }
+                        Expect::Next => break 'after,
+                        Expect::Colon if byte == b':' => {
+                            at += 1;
+                            expect = Expect::Value;
+                            continue 'walk;
+                        }
+                        Expect::End if byte == b'\n' => break 'walk Some(Walk::Whole(at)),
+                        Expect::Colon | Expect::End | Expect::LineEnd => break 'walk None,
+                    }
+                    if expect != Expect::InName {
+                        if byte != b'"' {
+                            if byte == b'}' && expect == Expect::FirstName {
+                                break 'after;
                             }
-                            self.expect = Expect::Colon;
-                        } else {
-                            self.scalar(self.token, end);
+                            if !space {
+                                break 'walk None;
+                            }
+                            at += 1;
+                            continue 'walk;
                         }
-                    }
-                    Token::Open(resume) => {
-                        self.at = resume;
-                        return Some(Walk::More);
-                    }
-                    Token::Bad => return None,
-                },
-                _ if matches!(byte, b' ' | b'\t' | b'\r') => self.at += 1,
-                Expect::Value | Expect::FirstItem => match byte {
-                    b'"' => {
+                        if depth == 1 {
+                            let known = self.known_name(line.get(at..).unwrap_or_default());
+                            if known > 0 {
+                                at += known;
+                                expect = Expect::Value;
+                                continue 'walk;
+                            }
+                        }
                         self.token = at;
-                        self.at += 1;
-                        self.expect = Expect::InString;
+                        at += 1;
                     }
-                    b'{' | b'[' => self.open(byte == b'{')?,
-                    b']' if self.expect == Expect::FirstItem => self.close(false)?,
-                    b'\n' if self.depth == 0 => return Some(Walk::Blank(at)),
-                    _ => match scalar(line, at) {
-                        Token::End(end) => {
-                            self.at = end;
-                            self.scalar(at, end);
+                    match string(line, at) {
+                        Token::End(end) => at = end,
+                        Token::Open(resume) => {
+                            (at, expect) = (resume, Expect::InName);
+                            break 'walk Some(Walk::More);
                         }
+                        Token::Bad => break 'walk None,
+                    }
+                    if depth == 1 {
+                        self.name(line.get(self.token + 1..at - 1).unwrap_or_default());
+                    }
+                    expect = Expect::Colon;
+                    if line.get(at) != Some(&b':') {
+                        continue 'walk;
+                    }
+                    at += 1;
+                    expect = Expect::Value;
+                }
+                let Some(&byte) = line.get(at) else { break 'walk Some(Walk::More) };
+                let mut start = at;
+                if byte == b'"' || expect == Expect::InString {
+                    let within = expect == Expect::InString;
+                    match string(line, if within { at } else { at + 1 }) {
+                        Token::End(end) => at = end,
+                        Token::Open(resume) => {
+                            if !within {
+                                self.token = start;
+                            }
+                            (at, expect) = (resume, Expect::InString);
+                            break 'walk Some(Walk::More);
+                        }
+                        Token::Bad => break 'walk None,
+                    }
+                    if within {
+                        start = self.token;
+                    }
+                } else if byte == b'{' || byte == b'[' {
+                    if depth <= 1 {
+                        if depth == 0 {
+                            self.members.object = byte == b'{';
+                        }
+                        self.value_at = at;
+                    } else if depth == DEPTH_LIMIT {
+                        break 'walk None;
+                    }
+                    depth += 1;
+                    object = byte == b'{';
+                    self.levels = (self.levels << 1) | u128::from(object);
+                    at += 1;
+                    expect = if object { Expect::FirstName } else { Expect::FirstItem };
+                    continue 'walk;
+                } else if byte == b']' && expect == Expect::FirstItem {
+                    break 'after;
+                } else if matches!(byte, b' ' | b'\t' | b'\r') {
+                    at += 1;
+                    continue 'walk;
+                } else {
+                    match scalar(line, at, byte) {
+                        Token::End(end) => at = end,
                         Token::Open(_) => {
                             self.wake = line.len().saturating_add(line.len() - at);
                             self.sought = line.len();
-                            return Some(Walk::More);
+                            break 'walk Some(Walk::More);
                         }
-                        Token::Bad => return None,
-                    },
-                },
-                Expect::Name | Expect::FirstName => match byte {
-                    b'"' => {
-                        self.token = at;
-                        self.at += 1;
-                        self.expect = Expect::InName;
+                        Token::Bad if byte == b'\n' && depth == 0 => break 'walk Some(Walk::Blank(at)),
+                        Token::Bad => break 'walk None,
                     }
-                    b'}' if self.expect == Expect::FirstName => self.close(true)?,
-                    _ => return None,
-                },
-                Expect::Colon => {
-                    if byte != b':' {
-                        return None;
-                    }
-                    self.at += 1;
-                    self.expect = Expect::Value;
                 }
-                Expect::Next => match byte {
-                    b',' => {
-                        self.at += 1;
-                        self.expect = if self.levels & 1 == 1 { Expect::Name } else { Expect::Value };
+                if depth <= 1 {
+                    if depth == 0 {
+                        expect = Expect::End;
+                        continue 'walk;
                     }
-                    b'}' => self.close(true)?,
-                    b']' => self.close(false)?,
-                    _ => return None,
-                },
-                Expect::End => return (byte == b'\n').then_some(Walk::Whole(at)),
-                Expect::LineEnd => return None,
+                    self.value(start, at);
+                }
             }
+            loop {
+                match line.get(at) {
+                    Some(b',') => {
+                        at += 1;
+                        if object {
+                            expect = Expect::Name;
+                            continue 'walk;
+                        }
+                        expect = Expect::Value;
+                        continue 'walk;
+                    }
+                    Some(end @ (b'}' | b']')) => {
+                        if object != (*end == b'}') {
+                            break 'walk None;
+                        }
+                        at += 1;
+                        depth -= 1;
+                        self.levels >>= 1;
+                        object = self.levels & 1 == 1;
+                        if depth <= 1 {
+                            if depth == 0 {
+                                expect = Expect::End;
+                                continue 'walk;
+                            }
+                            self.value(self.value_at, at);
+                        }
+                    }
+                    None | Some(b' ' | b'\t' | b'\r') => {
+                        expect = Expect::Next;
+                        continue 'walk;
+                    }
+                    Some(_) => break 'walk None,
+                }
+            }
+        };
+        (self.at, self.expect, self.depth) = (at, expect, depth);
+        walk
+    }
+
+    /// Compares with the usual members, quotes and colon included, before any look at single bytes. Gives the length of the
+    /// one that `rest` begins with, or 0.
+    #[inline(always)]
+    fn known_name(&mut self, rest: &[u8]) -> usize {
+        let (member, text): (_, &[u8]) = match rest.get(1) {
+            Some(b'i') => (Member::Id, b"\"id\":"),
+            Some(b'r') => (Member::Result, b"\"result\":"),
+            Some(b'm') => (Member::Method, b"\"method\":"),
+            Some(b'p') => (Member::Params, b"\"params\":"),
+            _ => return 0,
+        };
+        if !self.members.object || !rest.starts_with(text) {
+            return 0;
         }
+        self.begin(member);
+        text.len()
+    }
+
+    fn begin(&mut self, member: Member) {
+        self.member = Some(member);
+        self.members.repeated |= self.members.seen & member.bit();
+        self.members.seen |= member.bit();
     }
 
     /// A top-level name has been read.
+    #[inline(never)]
     fn name(&mut self, name: &[u8]) {
         if !self.members.object {
             return;
         }
         self.member = Member::named(name).or_else(|| {
+            if memchr(b'\\', name).is_none() {
+                return None;
+            }
             let text = core::str::from_utf8(name).ok()?;
             Member::named(crate::json::unescape(text)?.as_bytes())
         });
         if let Some(member) = self.member {
-            self.members.repeated |= self.members.seen & member.bit();
-            self.members.seen |= member.bit();
-        }
-    }
-
-    fn open(&mut self, object: bool) -> Option<()> {
-        if self.depth == DEPTH_LIMIT {
-            return None;
-        }
-        match self.depth {
-            0 => self.members.object = object,
-            1 => self.value_at = self.at,
-            _ => {}
-        }
-        self.depth += 1;
-        self.levels = (self.levels << 1) | u128::from(object);
-        self.at += 1;
-        self.expect = if object { Expect::FirstName } else { Expect::FirstItem };
-        Some(())
-    }
-
-    fn close(&mut self, object: bool) -> Option<()> {
-        if (self.levels & 1 == 1) != object {
-            return None;
-        }
-        self.levels >>= 1;
-        self.depth -= 1;
-        self.at += 1;
-        self.expect = Expect::Next;
-        match self.depth {
-            0 => self.expect = Expect::End,
-            1 => self.value(self.value_at, self.at),
-            _ => {}
-        }
-        Some(())
-    }
-
-    /// A value that is no array or object has been read.
-    fn scalar(&mut self, start: usize, end: usize) {
-        self.expect = Expect::Next;
-        match self.depth {
-            0 => self.expect = Expect::End,
-            1 => self.value(start, end),
-            _ => {}
+            self.begin(member);
         }
     }
 
@@ -339,14 +429,76 @@ impl Walker {
     }
 }
 
-/// Reads on in a string, from a place that is not inside an escape. A surrogate that stands alone passes: it is JSON, and
-/// what it means is the business of whoever reads the value.
-fn string(line: &[u8], mut at: usize) -> Token {
+const ONES: u64 = u64::from_le_bytes([1; 8]);
+const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
+
+/// Whether a quote, a backslash or a control character stands in eight bytes. The lowest bit set is the high bit of the
+/// first of them; bits above it may be wrong.
+const fn specials(bytes: [u8; 8]) -> u64 {
+    let word = u64::from_le_bytes(bytes);
+    // A quote is 0x22: with that bit turned over, it and the control characters are all that is below 0x21.
+    let low = word ^ (ONES * 2);
+    let backslash = word ^ (ONES * b'\\' as u64);
+    ((low.wrapping_sub(ONES * 0x21) & !low) | (backslash.wrapping_sub(ONES) & !backslash)) & HIGH
+}
+
+/// Where the next quote, backslash or control character stands from `at` on; the end of `line` if nowhere.
+#[inline(always)]
+fn special(line: &[u8], mut at: usize) -> usize {
+    if let Some([a, b, c, d, e, f, g, h, rest @ ..]) = line.get(at..).and_then(<[u8]>::first_chunk::<16>) {
+        let found = specials([*a, *b, *c, *d, *e, *f, *g, *h]);
+        if found != 0 {
+            return at + (found.trailing_zeros() / 8) as usize;
+        }
+        let found = specials(*rest);
+        if found != 0 {
+            return at + 8 + (found.trailing_zeros() / 8) as usize;
+        }
+        at += 16;
+    }
+    special_far(line, at)
+}
+
+/// The same for a place that is not near. Not inlined: inlined everywhere it is slower and takes long to build.
+#[inline(never)]
+fn special_far(line: &[u8], mut at: usize) -> usize {
+    let mut rest = line.get(at..).unwrap_or_default();
+    // The compiler makes vector code of this, of the kind that every target has.
+    while let Some((block, after)) = rest.split_first_chunk::<32>() {
+        let found = block.iter().fold(0, |any, byte| any | u8::from(byte ^ 2 < 0x21) | u8::from(*byte == b'\\'));
+        if found != 0 {
+            break;
+        }
+        rest = after;
+        at += 32;
+    }
+    while let Some((word, after)) = rest.split_first_chunk() {
+        let found = specials(*word);
+        if found != 0 {
+            return at + (found.trailing_zeros() / 8) as usize;
+        }
+        rest = after;
+        at += 8;
+    }
+    at + rest.iter().position(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\')).unwrap_or(rest.len())
+}
+
+/// Reads on in a string, from a place that is not inside an escape.
+#[inline(always)]
+fn string(line: &[u8], at: usize) -> Token {
+    let at = special(line, at);
+    if line.get(at) == Some(&b'"') { Token::End(at + 1) } else { string_escaped(line, at) }
+}
+
+/// Reads on in a string with escapes. A surrogate that stands alone passes: it is JSON, and what it means is the business
+/// of whoever reads the value.
+#[inline(never)]
+fn string_escaped(line: &[u8], mut at: usize) -> Token {
     loop {
-        let Some(&byte) = line.get(at) else { return Token::Open(at) };
-        match byte {
-            b'"' => return Token::End(at + 1),
-            b'\\' => match line.get(at + 1) {
+        match line.get(at) {
+            None => return Token::Open(at),
+            Some(b'"') => return Token::End(at + 1),
+            Some(b'\\') => match line.get(at + 1) {
                 None => return Token::Open(at),
                 Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => at += 2,
                 Some(b'u') => {
@@ -362,21 +514,22 @@ fn string(line: &[u8], mut at: usize) -> Token {
                 }
                 Some(_) => return Token::Bad,
             },
-            0..=0x1f => return Token::Bad,
-            _ => at += 1,
+            Some(_) => return Token::Bad,
         }
+        at = special(line, at);
     }
 }
 
 /// Reads a number, `true`, `false` or `null` that begins at `start`.
-fn scalar(line: &[u8], start: usize) -> Token {
-    let rest = line.get(start..).unwrap_or_default();
-    let word: &[u8] = match rest.first() {
-        Some(b't') => b"true",
-        Some(b'f') => b"false",
-        Some(b'n') => b"null",
-        _ => return number(line, start),
+fn scalar(line: &[u8], start: usize, first: u8) -> Token {
+    let word: &[u8] = match first {
+        b'0'..=b'9' | b'-' => return number(line, start),
+        b't' => b"true",
+        b'f' => b"false",
+        b'n' => b"null",
+        _ => return Token::Bad,
     };
+    let rest = line.get(start..).unwrap_or_default();
     match rest.get(..word.len()) {
         Some(there) if there == word => Token::End(start + word.len()),
         None if word.starts_with(rest) => Token::Open(start),
