@@ -442,83 +442,174 @@ const fn specials(bytes: [u8; 8]) -> u64 {
     ((low.wrapping_sub(ONES * 0x21) & !low) | (backslash.wrapping_sub(ONES) & !backslash)) & HIGH
 }
 
-/// Where the next quote, backslash or control character stands from `at` on; the end of `line` if nowhere.
+/// The same for 64 bytes: a bit for each, the lowest for the first, none wrong. The compiler makes vector code of it, of the kind
+/// that every target has.
 #[inline(always)]
-fn special(line: &[u8], mut at: usize) -> usize {
+fn marks(block: &[u8; 64]) -> u64 {
+    let mut flags = [0_u8; 64];
+    for (flag, byte) in flags.iter_mut().zip(block) {
+        *flag = u8::from(byte ^ 2 < 0x21) | u8::from(*byte == b'\\');
+    }
+    // Eight flags become eight bits in the highest byte of the product.
+    flags.chunks_exact(8).rev().fold(0, |marks, flags| {
+        let flags = u64::from_le_bytes(flags.try_into().unwrap_or_default());
+        (marks << 8) | (flags.wrapping_mul(0x0102_0408_1020_4080) >> 56)
+    })
+}
+
+/// Whether no quote, backslash or control character stands in 64 bytes.
+#[inline(always)]
+fn is_plain(block: &[u8]) -> bool {
+    block.iter().fold(0, |any, byte| any | u8::from(byte ^ 2 < 0x21) | u8::from(*byte == b'\\')) == 0
+}
+
+/// Whether the 64 bytes in the middle hold nothing but text and the escapes of running text: no quote or control character
+/// without a backslash before it, no backslash before anything but `n`, `t`, `r` or a quote. No branch depends on where
+/// they stand: in text, that cannot be foreseen.
+#[inline(always)]
+fn is_text(window: &[u8; 66]) -> bool {
+    let (before, at, after) = (window.iter(), window.iter().skip(1), window.iter().skip(2));
+    let odd = before.zip(at).zip(after).fold(0, |odd, ((before, byte), after)| {
+        let usual = u8::from(*after == b'n') | u8::from(*after == b't') | u8::from(*after == b'r') | u8::from(*after == b'"');
+        let stops = u8::from(byte ^ 2 < 0x21) & u8::from(*before != b'\\');
+        odd | stops | (u8::from(*byte == b'\\') & (usual ^ 1))
+    });
+    odd == 0
+}
+
+/// Blocks that are looked at for escapes after one that has some; else a cheaper look comes first.
+const DENSE: u32 = 8;
+
+/// Skips over text in blocks of 64 bytes, from a place that is not inside an escape to another such place.
+#[inline(always)]
+fn skip_text(line: &[u8], start: usize, dense: &mut u32) -> usize {
+    let window = |at: usize| line.get(at.checked_sub(1)?..)?.first_chunk::<66>();
+    // A backslash right before `start` is the end of an escape, and would be taken for the beginning of one.
+    if line.get(start.wrapping_sub(1)) == Some(&b'\\') {
+        return start;
+    }
+    let mut at = start;
+    while let Some(window) = window(at) {
+        if *dense == 0 && !is_plain(window.get(1..65).unwrap_or_default()) {
+            *dense = DENSE;
+        }
+        if *dense > 0 {
+            if !is_text(window) {
+                break;
+            }
+            *dense -= 1;
+        }
+        at += 64;
+    }
+    // Its escape goes on at `at`.
+    if at > start && line.get(at - 1) == Some(&b'\\') { at - 1 } else { at }
+}
+
+/// Reads on in a string, from a place that is not inside an escape. The usual short string is read here.
+#[inline(always)]
+fn string(line: &[u8], mut at: usize) -> Token {
     if let Some([a, b, c, d, e, f, g, h, rest @ ..]) = line.get(at..).and_then(<[u8]>::first_chunk::<16>) {
-        let found = specials([*a, *b, *c, *d, *e, *f, *g, *h]);
-        if found != 0 {
-            return at + (found.trailing_zeros() / 8) as usize;
+        let mut found = specials([*a, *b, *c, *d, *e, *f, *g, *h]);
+        let mut place = at;
+        if found == 0 {
+            found = specials(*rest);
+            place += 8;
         }
-        let found = specials(*rest);
-        if found != 0 {
-            return at + 8 + (found.trailing_zeros() / 8) as usize;
+        if found == 0 {
+            at += 16;
+        } else {
+            at = place + (found.trailing_zeros() / 8) as usize;
+            if line.get(at) == Some(&b'"') {
+                return Token::End(at + 1);
+            }
         }
-        at += 16;
     }
-    special_far(line, at)
+    string_far(line, at)
 }
 
-/// The same for a place that is not near. Not inlined: inlined everywhere it is slower and takes long to build.
+/// The same for longer strings and those with escapes. Not inlined: inlined everywhere it is slower and takes long to build.
 #[inline(never)]
-fn special_far(line: &[u8], mut at: usize) -> usize {
-    let mut rest = line.get(at..).unwrap_or_default();
-    // The compiler makes vector code of this, of the kind that every target has.
-    while let Some((block, after)) = rest.split_first_chunk::<32>() {
-        let found = block.iter().fold(0, |any, byte| any | u8::from(byte ^ 2 < 0x21) | u8::from(*byte == b'\\'));
-        if found != 0 {
-            break;
+fn string_far(line: &[u8], mut at: usize) -> Token {
+    /// From here on it pays to look for running text.
+    const FAR: usize = 256;
+    let (far, mut dense) = (at.saturating_add(FAR), 0);
+    'blocks: while let Some(block) = line.get(at..).and_then(<[u8]>::first_chunk::<64>) {
+        let mut marks = marks(block);
+        while marks != 0 {
+            let place = marks.trailing_zeros() as usize;
+            let next = match block.get(place) {
+                Some(b'"') => return Token::End(at + place + 1),
+                Some(b'\\') => match escape(line, at + place) {
+                    Token::End(end) => end - at,
+                    other => return other,
+                },
+                _ => return Token::Bad,
+            };
+            dense = DENSE;
+            if next >= 64 {
+                at += next;
+                continue 'blocks;
+            }
+            marks &= u64::MAX << next;
         }
-        rest = after;
-        at += 32;
-    }
-    while let Some((word, after)) = rest.split_first_chunk() {
-        let found = specials(*word);
-        if found != 0 {
-            return at + (found.trailing_zeros() / 8) as usize;
+        at += 64;
+        if at >= far {
+            at = skip_text(line, at, &mut dense);
         }
-        rest = after;
-        at += 8;
     }
-    at + rest.iter().position(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\')).unwrap_or(rest.len())
-}
-
-/// Reads on in a string, from a place that is not inside an escape.
-#[inline(always)]
-fn string(line: &[u8], at: usize) -> Token {
-    let at = special(line, at);
-    if line.get(at) == Some(&b'"') { Token::End(at + 1) } else { string_escaped(line, at) }
-}
-
-/// Reads on in a string with escapes. A surrogate that stands alone passes: it is JSON, and what it means is the business
-/// of whoever reads the value.
-#[inline(never)]
-fn string_escaped(line: &[u8], mut at: usize) -> Token {
     loop {
+        let rest = line.get(at..).unwrap_or_default();
+        if let Some(word) = rest.first_chunk::<8>() {
+            let found = specials(*word);
+            if found == 0 {
+                at += 8;
+                continue;
+            }
+            at += (found.trailing_zeros() / 8) as usize;
+        } else {
+            at += rest.iter().take_while(|byte| !matches!(byte, 0..=0x1f | b'"' | b'\\')).count();
+        }
         match line.get(at) {
             None => return Token::Open(at),
             Some(b'"') => return Token::End(at + 1),
-            Some(b'\\') => match line.get(at + 1) {
-                None => return Token::Open(at),
-                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => at += 2,
-                Some(b'u') => {
-                    let digits = line.get(at + 2..).unwrap_or_default();
-                    let digits = digits.get(..4).unwrap_or(digits);
-                    if !digits.iter().all(u8::is_ascii_hexdigit) {
-                        return Token::Bad;
-                    }
-                    if digits.len() < 4 {
-                        return Token::Open(at);
-                    }
-                    at += 6;
-                }
-                Some(_) => return Token::Bad,
+            Some(b'\\') => match escape(line, at) {
+                Token::End(end) => at = end,
+                other => return other,
             },
             Some(_) => return Token::Bad,
         }
-        at = special(line, at);
     }
 }
+
+/// Reads the escape that begins at `at`. A surrogate that stands alone passes: it is JSON, and what it means is the business
+/// of whoever reads the value.
+#[inline(always)]
+fn escape(line: &[u8], at: usize) -> Token {
+    match line.get(at + 1) {
+        None => Token::Open(at),
+        Some(b'u') => {
+            let digits = line.get(at + 2..).unwrap_or_default();
+            let digits = digits.get(..4).unwrap_or(digits);
+            if !digits.iter().all(u8::is_ascii_hexdigit) {
+                return Token::Bad;
+            }
+            if digits.len() < 4 { Token::Open(at) } else { Token::End(at + 6) }
+        }
+        Some(letter) if ESCAPES.get(usize::from(*letter)) == Some(&true) => Token::End(at + 2),
+        Some(_) => Token::Bad,
+    }
+}
+
+/// The letters that may follow a backslash, but for `u`. A table: which it is cannot be foreseen.
+const ESCAPES: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut letters: &[u8] = b"\"\\/bfnrt";
+    while let [letter, rest @ ..] = letters {
+        table[*letter as usize] = true;
+        letters = rest;
+    }
+    table
+};
 
 /// Reads a number, `true`, `false` or `null` that begins at `start`.
 fn scalar(line: &[u8], start: usize, first: u8) -> Token {
