@@ -140,7 +140,7 @@ pub(crate) fn assemble<'b>(line: &'b str, members: &Members) -> Message<'b> {
     match message(line, members) {
         Ok(message) => message,
         Err(reason) => {
-            let code = members.get(Member::Error).and_then(|range| line.get(range)).and_then(code);
+            let code = members.get_once(Member::Error).and_then(|range| line.get(range)).and_then(code);
             unreadable(reason, line.as_bytes(), code)
         }
     }

@@ -60,6 +60,14 @@ impl Members {
         self.repeated != 0
     }
 
+    /// Where the value stands; `None` if there is no such member, or more than one.
+    pub(crate) fn get_once(&self, member: Member) -> Option<Range<usize>> {
+        if self.repeated & member.bit() != 0 {
+            return None;
+        }
+        self.get(member)
+    }
+
     /// Where the value stands; `None` if there is no such member.
     pub(crate) fn get(&self, member: Member) -> Option<Range<usize>> {
         if self.seen & member.bit() == 0 {
@@ -410,9 +418,7 @@ impl Walker {
             return;
         }
         self.member = Member::named(name).or_else(|| {
-            if memchr(b'\\', name).is_none() {
-                return None;
-            }
+            memchr(b'\\', name)?;
             let text = core::str::from_utf8(name).ok()?;
             Member::named(crate::json::unescape(text)?.as_bytes())
         });
@@ -470,7 +476,8 @@ fn is_plain(block: &[u8]) -> bool {
 fn is_text(window: &[u8; 66]) -> bool {
     let (before, at, after) = (window.iter(), window.iter().skip(1), window.iter().skip(2));
     let odd = before.zip(at).zip(after).fold(0, |odd, ((before, byte), after)| {
-        let usual = u8::from(*after == b'n') | u8::from(*after == b't') | u8::from(*after == b'r') | u8::from(*after == b'"');
+        let usual =
+            u8::from(*after == b'n') | u8::from(*after == b't') | u8::from(*after == b'r') | u8::from(*after == b'"');
         let stops = u8::from(byte ^ 2 < 0x21) & u8::from(*before != b'\\');
         odd | stops | (u8::from(*byte == b'\\') & (usual ^ 1))
     });
