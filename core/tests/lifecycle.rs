@@ -720,3 +720,39 @@ fn any_call_may_follow_any_other() {
         }
     }
 }
+
+#[test]
+fn facts_of_no_life_count_for_nothing() {
+    // RST-06: a late report of an old life must not be one of the next
+    let mut process = new(|_| {});
+    process.established(at(0));
+    assert_eq!(steps(&mut process), [Step::Spawn]);
+    process.established(at(0));
+    process.spawn_failed(SpawnFailure::Other, at(1));
+    assert_eq!(reason(&process), EndReason::StartFailed);
+
+    let mut process = new(|_| {});
+    assert_eq!(steps(&mut process), [Step::Spawn]);
+    process.output_ended(at(0));
+    process.stderr_ended(at(0));
+    process.exited(ExitStatus::Code(9), at(0));
+    process.spawned(at(1));
+    process.established(at(1));
+    assert_eq!(steps(&mut process), []);
+    exit_cleanly(&mut process, ExitStatus::Code(1), 2);
+    assert!(process.restarts_at().is_some());
+}
+
+#[test]
+fn the_stable_time_counts_from_the_first_established() {
+    // RST-01
+    let mut process = up(|config| config.restarts = 1);
+    exit_cleanly(&mut process, ExitStatus::Code(1), 10);
+    process.retry_now(at(10));
+    assert_eq!(steps(&mut process), [Step::Spawn]);
+    process.spawned(at(10));
+    process.established(at(10));
+    process.established(at(50_000));
+    exit_cleanly(&mut process, ExitStatus::Code(1), 60_010);
+    assert!(process.restarts_at().is_some(), "the budget is full again");
+}

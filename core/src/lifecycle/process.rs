@@ -130,7 +130,7 @@ impl Process {
 
     /// The life of a byte stream that is open and belongs to no process. Its only step is `CloseStdin`.
     pub(crate) fn stream(now: Instant) -> Self {
-        let config = Config { restarts: 0, end_group: false, ..Config::default() };
+        let config = Config { restarts: 0, ..Config::default() };
         let mut process = Self::stopped(config, true);
         process.now = now;
         process.state = State::Running;
