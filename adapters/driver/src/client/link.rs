@@ -2,98 +2,22 @@
 //! writes. It must not know how bytes are read or written, nor how time passes.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use mcp_wire::lifecycle::Step;
 use mcp_wire::{Instant, Message, RecvBuffer};
 
-use super::events::ClientEvent;
 use super::shared::{Locked, Shared};
+use super::stderr::StderrSink;
 use super::tape::{ProcessFact, TapeFact};
-use super::tee::Tee;
+use super::turn::{Output, Todo, Turn, Wrote};
 #[cfg(unix)]
 use crate::process::ChildTree;
-use crate::process::{SpawnError, Stderr};
+use crate::process::SpawnError;
 
 /// Room that a read gets at least.
 const READ: usize = 16 << 10;
-
-/// What the loop is to do to the ends it holds.
-///
-/// ```
-/// # use mcp_wire_driver::client::Todo;
-/// fn closes_something(todo: Todo) -> bool {
-///     !matches!(todo, Todo::Spawn)
-/// }
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Todo {
-    /// Spawn the command; answer with [`Link::spawned`] or [`Link::spawn_failed`].
-    Spawn,
-    /// Close the writing end, dropping what is not written.
-    CloseInput,
-    /// The process has exited: close all ends, then [`Link::reap`].
-    Reap,
-    /// The process does not end though it was killed: close all ends.
-    CloseAll,
-}
-
-/// What became of a write.
-///
-/// ```
-/// let wrote = mcp_wire_driver::client::Wrote { accepted: 10, spent: None, failed: false };
-/// ```
-#[derive(Debug, Default)]
-#[expect(clippy::exhaustive_structs, reason = "it is an argument that each loop fills in")]
-pub struct Wrote {
-    /// Bytes that the writer accepted.
-    pub accepted: usize,
-    /// The bytes of [`Turn::output`], once all are accepted or none will be.
-    pub spent: Option<Vec<u8>>,
-    /// The writer failed: it takes nothing more.
-    pub failed: bool,
-}
-
-/// What the loop is to do next.
-///
-/// ```
-/// # use mcp_wire_driver::client::Turn;
-/// fn may_sleep(turn: &Turn) -> bool {
-///     turn.todo.is_none() && turn.output.is_none() && !turn.over
-/// }
-/// ```
-#[derive(Debug, Default)]
-#[non_exhaustive]
-pub struct Turn {
-    /// Something to do first; then take the next turn.
-    pub todo: Option<Todo>,
-    /// Bytes to write; report what becomes of them with the next turn.
-    pub output: Option<Vec<u8>>,
-    /// When to take a turn at the latest, in the driver's time.
-    pub deadline: Option<Instant>,
-    /// It is over: close all ends and stop.
-    pub over: bool,
-}
-
-/// Whether the loop can take bytes to write, or holds some.
-///
-/// ```
-/// use mcp_wire_driver::client::Output;
-/// assert_ne!(Output::Wanted, Output::Held);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Output {
-    /// The writer is idle.
-    Wanted,
-    /// There are bytes left of the last turn, and a write of them is tried next.
-    Resuming,
-    /// There are bytes left that the writer does not take now, or there is no writer.
-    Held,
-}
 
 /// The driver's end of a connection. Each method takes the lock once, and wakes whoever is concerned after releasing it.
 ///
@@ -127,24 +51,6 @@ pub struct Link {
     spare: Vec<Waker>,
     /// Bytes of the last output that is on the tape and not reported as accepted.
     out_on_tape: Option<usize>,
-}
-
-/// Gets lines of standard error.
-pub(super) type LineCallback = Box<dyn FnMut(&str) + Send>;
-
-/// Where the bytes of standard error go.
-pub(super) struct StderrSink {
-    lines: bool,
-    callback: Option<LineCallback>,
-    tee: Option<Tee>,
-}
-
-impl StderrSink {
-    pub(super) fn new(policy: Stderr, callback: Option<LineCallback>) -> Self {
-        let lines = policy == Stderr::Lines;
-        let tee = (policy == Stderr::Tee).then(Tee::default);
-        Self { lines, callback: callback.filter(|_| lines), tee }
-    }
 }
 
 impl Link {
@@ -382,56 +288,17 @@ impl Link {
 
     /// Bytes of standard error were read.
     pub fn stderr(&mut self, bytes: &[u8]) {
-        if let Some(tee) = &mut self.stderr.tee {
-            tee.push(bytes);
-        }
-        self.stderr_lines(Some(bytes));
+        self.stderr.take(&self.shared, Some(bytes), &mut self.spare);
     }
 
     /// Standard error has ended.
     pub fn stderr_ended(&mut self) {
-        self.stderr_lines(None);
-    }
-
-    fn stderr_lines(&mut self, bytes: Option<&[u8]>) {
-        let now = self.shared.now();
-        let mut lines = Vec::new();
-        let wanted = self.stderr.lines;
-        let mut keep = |line: &str| {
-            if wanted {
-                lines.push(line.to_owned());
-            }
-        };
-        let mut state = self.shared.lock();
-        match bytes {
-            Some(bytes) => {
-                state.tape(TapeFact::Stderr(bytes), now);
-                state.engine.stderr(bytes, &mut keep, now);
-            }
-            None => {
-                state.tape(TapeFact::Process(ProcessFact::StderrEof), now);
-                state.engine.stderr_ended(&mut keep, now);
-            }
-        }
-        if !state.taps.is_empty() {
-            for line in &lines {
-                state.tell(ClientEvent::Stderr { line: line.clone() });
-            }
-        }
-        state.pump(now);
-        state.release(&mut self.spare);
-        let Some(callback) = &mut self.stderr.callback else { return };
-        for line in &lines {
-            // The drain goes on whatever a callback does (case 113).
-            if catch_unwind(AssertUnwindSafe(|| callback(line))).is_err() {
-                tracing::warn!(target: "mcp_wire::process", "the callback for standard error panicked");
-            }
-        }
+        self.stderr.take(&self.shared, None, &mut self.spare);
     }
 
     /// Ready once what was copied to our standard error is written.
     pub fn poll_stderr_flushed(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.stderr.tee.as_ref().map_or(Poll::Ready(()), |tee| tee.poll_flushed(cx))
+        self.stderr.poll_flushed(cx)
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod builder;
 mod call;
+mod ending;
 mod engine;
 mod error;
 mod events;
@@ -11,23 +12,27 @@ mod link;
 mod listen;
 mod notes;
 mod options;
+mod requests;
 mod routing;
 mod shared;
 mod slab;
+mod stderr;
 mod tape;
 mod tee;
+mod turn;
 
 pub use call::{Call, RequestBuilder};
 pub use engine::Engine;
 pub use error::{CallError, CloseError, StartError, StartFailedKind};
 pub use events::{ClientEvent, Events};
 pub use handle::{Client, Closing, Established};
-pub use link::{Link, Output, Todo, Turn, Wrote};
+pub use link::Link;
 pub use listen::{Listen, ListenEvent, ListenRequest, Opening};
 pub use notes::{HookError, Notification, Notifications};
 pub use options::Options;
 pub use tape::{ProcessFact, TapeEntry, TapeFact, TapeOp};
 pub use tee::Tee;
+pub use turn::{Output, Todo, Turn, Wrote};
 
 #[doc(hidden)]
 pub mod __private {

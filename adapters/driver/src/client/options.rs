@@ -14,9 +14,10 @@ use super::engine::Engine;
 use super::error::StartError;
 use super::events::{Events, Tap};
 use super::handle::Client;
-use super::link::{LineCallback, Link, StderrSink};
+use super::link::Link;
 use super::notes::{Notification, Sink};
 use super::shared::{Parts, Shared};
+use super::stderr::{LineCallback, StderrSink};
 use super::tape::{TapeEntry, TapeFact, TapeSink};
 use crate::process::{ServerCommand, Stderr};
 
