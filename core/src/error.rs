@@ -111,6 +111,9 @@ impl DropReason {
 
 /// What is known of the delivery of a request that ended without an answer: whether a retry can do harm.
 ///
+/// It is told as of the ending. A frame that was begun is always finished while the stream lasts, so after a cancellation or a timeout the
+/// rest of a [`PartlySent`](Self::PartlySent) one may still arrive, followed by its cancellation; once the connection has ended, nothing more does.
+///
 /// ```
 /// assert_eq!(mcp_wire::Delivery::PartlySent.as_str(), "partly_sent");
 /// ```
@@ -119,7 +122,7 @@ impl DropReason {
 pub enum Delivery {
     /// The writer accepted no byte of it: the server has not seen it.
     NotSent,
-    /// The writer accepted some bytes of it, not its line end: the server cannot have run it.
+    /// The writer holds or has accepted some bytes of it, not its line end: the server cannot have run it yet.
     PartlySent,
     /// The writer accepted all of it, and no frame came back for it.
     Sent,

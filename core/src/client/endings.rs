@@ -67,6 +67,8 @@ impl Connection {
         let now = match entry.place {
             Place::Lent(_) if entry.seen => Delivery::Started,
             Place::Lent(frame) => match self.out.progress(frame) {
+                // Not to be taken back, and its bytes leave as long as the stream takes any: nobody may rely on it not being sent.
+                Progress::Lent if self.stream_open => Delivery::PartlySent,
                 Progress::Queued | Progress::Lent => Delivery::NotSent,
                 Progress::Partly => Delivery::PartlySent,
                 Progress::Accepted => Delivery::Sent,

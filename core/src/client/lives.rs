@@ -19,6 +19,7 @@ impl Connection {
             return;
         }
         self.between_lives = false;
+        self.stream_open = true;
         self.output_seen = false;
         self.confirmed = false;
         match self.verdict.clone() {
@@ -76,6 +77,7 @@ impl Connection {
 
     /// The stream has ended (RST-02, RST-03, RST-06, SUB-10).
     pub(super) fn end_life(&mut self, restarting: bool) {
+        self.stream_open = false;
         match self.stage {
             Stage::Idle if restarting => return,
             Stage::Idle | Stage::Closed => {}

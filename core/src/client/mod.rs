@@ -78,6 +78,8 @@ pub struct Connection {
     stage: Stage,
     /// A life was lost and the next has not begun.
     between_lives: bool,
+    /// Bytes that are lent may still leave: from `opened` to `lost`, also while closing.
+    stream_open: bool,
     error: Option<ConnectionError>,
     /// The version that the server is known to speak, kept over restarts (VER-08).
     verdict: Option<String>,
@@ -140,6 +142,7 @@ impl Connection {
             now: Instant::EPOCH,
             stage: Stage::Idle,
             between_lives: false,
+            stream_open: false,
             error: None,
             verdict: config.known_version.clone(),
             confirmed: false,

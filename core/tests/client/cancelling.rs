@@ -1,7 +1,7 @@
 //! Giving up: on the wire, before the wire, and what comes too late.
 
 use mcp_wire::client::{Config, ListenEnd, Signal};
-use mcp_wire::{Cause, Delivery, DropReason, Filter};
+use mcp_wire::{Cause, Delivery, DropReason, Filter, Instant};
 
 use crate::support::{Client, Seen, cancelled_line, ended};
 
@@ -45,7 +45,8 @@ fn a_request_of_which_a_byte_was_lent_leaves_whole() {
     let a = client.request("a");
     assert!(client.lend() > 0);
     client.cancel(a, None);
-    assert_eq!(client.signals(), [ended(a, Cause::Cancelled, Delivery::NotSent)]);
+    // It still leaves, so nobody may take it for not sent.
+    assert_eq!(client.signals(), [ended(a, Cause::Cancelled, Delivery::PartlySent)]);
     let lines = client.wire();
     assert!(lines[0].contains(r#""id":2"#));
     assert_eq!(lines[1..], [cancelled_line(2, None)]);
@@ -65,10 +66,16 @@ fn an_ending_tells_what_is_known_of_the_delivery() {
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(cancel_after(|_| 0), Delivery::NotSent);
+    assert_eq!(cancel_after(|_| 0), Delivery::PartlySent);
     assert_eq!(cancel_after(|_| 1), Delivery::PartlySent);
     assert_eq!(cancel_after(|n| n - 1), Delivery::PartlySent);
     assert_eq!(cancel_after(|n| n), Delivery::Sent);
+    // Once the stream has ended nothing more leaves: what was lent and not accepted was not sent.
+    let mut client = Client::plain();
+    let a = client.request("a");
+    assert!(client.lend() > 0);
+    client.conn.lost(false, Instant::EPOCH);
+    assert_eq!(client.signals(), [ended(a, Cause::Closed, Delivery::NotSent)]);
     let mut client = Client::plain();
     let a = client.request_with(|o| o.progress = mcp_wire::client::ProgressToken::Minted);
     client.wire();
