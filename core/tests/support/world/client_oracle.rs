@@ -156,7 +156,8 @@ impl ClientOracle {
                 let reach = wires.iter().map(|wire| wire.reach(tracked.marker)).max().unwrap_or(Reach::Nothing);
                 let right = match delivery {
                     Delivery::NotSent => reach == Reach::Nothing,
-                    Delivery::PartlySent => reach == Reach::Partly,
+                    // Bytes that the writer holds may have reached nobody yet.
+                    Delivery::PartlySent => reach != Reach::Whole,
                     Delivery::Sent => reach == Reach::Whole,
                     // The server has said something of it, or of an id that it guessed.
                     Delivery::Started => true,
