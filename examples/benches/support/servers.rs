@@ -117,7 +117,7 @@ struct Text {
 pub(crate) async fn ours() {
     use mcp_wire_tokio::{Call, RpcError, ServeExt, Server, stdio};
 
-    let server = Server::builder("bench", "1.0").capabilities(&json!({"tools": {}})).build().expect("it is consistent");
+    let server = Server::builder("bench", "1.0").capabilities(json!({"tools": {}})).build().expect("it is consistent");
     let handler = |call: Call| async move {
         let ToolCall { name, arguments } = call.params()?;
         let text = if name == "echo" { arguments.text } else { stats_text() };

@@ -335,7 +335,7 @@ fn word(parser: &mut lexopt::Parser, name: &str) -> Result<String, UsageError> {
 
 fn number(parser: &mut lexopt::Parser, name: &str) -> Result<u64, UsageError> {
     let word = word(parser, name)?;
-    word.parse().map_err(|_| UsageError(format!("--{name} takes a whole number, not {:?}", word)))
+    word.parse().map_err(|_| UsageError(format!("--{name} takes a whole number, not {word:?}")))
 }
 
 fn milliseconds(parser: &mut lexopt::Parser, name: &str) -> Result<Duration, UsageError> {

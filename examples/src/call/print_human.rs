@@ -244,11 +244,11 @@ impl Printer for HumanPrinter {
                 let _ = writeln!(io::stderr().lock(), "{}", safe_line(line));
             }),
             Event::Restarted { exit, .. } => {
-                self.say(&format!("the server ended by itself{} and is started again", ended(*exit)))
+                self.say(&format!("the server ended by itself{} and is started again", ended(*exit)));
             }
             Event::IdleStopped { .. } => self.say("the server is stopped because nobody uses it"),
             Event::Missed { events } => {
-                self.say(&format!("{events} notifications came faster than they could be shown"))
+                self.say(&format!("{events} notifications came faster than they could be shown"));
             }
             Event::Closed { exit, escalation, .. } => match escalation {
                 Escalation::None => match exit {

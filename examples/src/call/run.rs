@@ -191,7 +191,7 @@ async fn live(options: Options, work: Work, command: &[OsString], printer: impl 
         shown = output.finish() => shown,
         _ = signals.next() => Ok(()),
     };
-    if let Some(Err(error)) = tape.map(|tape| tape.finish()) {
+    if let Some(Err(error)) = tape.map(Tape::finish) {
         return Err(RunError::System("the tape could not be written to its end", error));
     }
     Ok(match shown {

@@ -229,3 +229,16 @@ pub fn lives(pid: u64) -> bool {
     let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
     !matches!(state, None | Some('Z' | 'X'))
 }
+
+/// The path of one of this package's examples.
+pub fn example(name: &str) -> String {
+    let me = std::env::current_exe().expect("the own path is known");
+    let folder = me.parent().and_then(std::path::Path::parent).expect("a test stands in target/PROFILE/deps");
+    let path = folder.join("examples").join(name);
+    assert!(
+        path.exists(),
+        "{} is not built: `cargo test` builds it, unless told to build some tests only",
+        path.display()
+    );
+    path.to_str().expect("UTF-8").to_owned()
+}

@@ -1,0 +1,84 @@
+//! A small server made with rmcp, the published Rust SDK: what the tests drive our client against.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use serde_json::{Value, json};
+
+#[derive(Clone)]
+struct Small;
+
+fn schema(value: Value) -> Arc<JsonObject> {
+    let Value::Object(object) = value else { unreachable!("an object literal") };
+    Arc::new(object)
+}
+
+impl ServerHandler for Small {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let text = schema(json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}));
+        let numbers = schema(json!({
+            "type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}}, "required": ["a", "b"],
+        }));
+        let nothing = schema(json!({"type": "object"}));
+        Ok(ListToolsResult::with_all_items(vec![
+            Tool::new("echo", "Returns the text.", text),
+            Tool::new("add", "Adds two numbers.", numbers),
+            Tool::new("steps", "Reports three steps of progress.", nothing.clone()),
+            Tool::new("hang", "Waits until it is cancelled, and says so on standard error.", nothing),
+        ]))
+    }
+
+    async fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = Value::Object(params.arguments.unwrap_or_default());
+        let text = match &*params.name {
+            "echo" => arguments["text"].as_str().unwrap_or_default().to_owned(),
+            "add" => {
+                let sum = arguments["a"].as_i64().unwrap_or_default() + arguments["b"].as_i64().unwrap_or_default();
+                return Ok(CallToolResult::structured(json!({"sum": sum})).into());
+            }
+            "steps" => {
+                let token = context.meta.get_progress_token();
+                for step in 1..=3_u32 {
+                    if let Some(token) = &token {
+                        let progress = ProgressNotificationParam::new(token.clone(), f64::from(step)).with_total(3.0);
+                        context.peer.notify_progress(progress).await.expect("the client is there");
+                    }
+                    // rmcp hands notifications to tasks of their own; without a pause they may overtake each other.
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                "done".to_owned()
+            }
+            "hang" => {
+                context.ct.cancelled().await;
+                eprintln!("hang was cancelled");
+                String::new()
+            }
+            other => return Err(ErrorData::invalid_params(format!("no tool {other}"), None)),
+        };
+        Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let service = Small.serve(rmcp::transport::stdio()).await.expect("the client opens");
+    service.waiting().await.expect("the service ends well");
+}
