@@ -26,6 +26,22 @@ impl Connection {
             return self.route_late(message);
         }
         self.output_seen = true;
+        let event = self.route_open(message);
+        match event {
+            // A server that winds up after a close says what belongs to requests that the close has ended: nothing to report (case 165).
+            Event::Dropped(Dropped {
+                reason:
+                    DropReason::LateResponse
+                    | DropReason::UnexpectedCancellation
+                    | DropReason::UnknownSubscription
+                    | DropReason::UnknownProgressToken,
+                ..
+            }) if matches!(self.stage, Stage::Closed) => Event::Handled,
+            event => event,
+        }
+    }
+
+    fn route_open<'b>(&mut self, message: Message<'b>) -> Event<'b> {
         match message {
             Message::Response { id, result } => self.on_result(id, result),
             Message::Notification { method, params } => self.on_notification(method, params),

@@ -314,3 +314,22 @@ fn time_in_the_queue_adds_up_over_lives() {
     client.pass(1);
     assert_eq!(client.signals(), [ended(a, Cause::TimedOut, Delivery::NotSent)]);
 }
+
+// case 165: a normal close is reported as an error. What the server says of requests that the close has ended is its winding up.
+#[test]
+fn a_server_that_winds_up_after_a_close_is_not_reported() {
+    let mut client = Client::plain();
+    let request = client.request("a");
+    let listen = client.listen(&Filter::default().tools_list_changed());
+    client.wire();
+    client.acknowledge(3, r#"{"toolsListChanged":true}"#);
+    client.conn.close(client.now);
+    let ends = client.signals();
+    assert_eq!(ends, [closed(request, Delivery::Sent), Signal::ListenEnded { listen, how: ListenEnd::Closed }]);
+    assert!(matches!(client.change("3", "notifications/tools/list_changed"), Seen::Handled));
+    assert!(matches!(client.result(2), Seen::Handled));
+    assert!(matches!(client.result(3), Seen::Handled));
+    assert!(matches!(client.note("notifications/cancelled", r#"{"requestId":3}"#), Seen::Handled));
+    // What names nothing that ever was is no winding up.
+    assert!(matches!(client.result(99), Seen::Dropped(DropReason::UnknownId, ..)));
+}
