@@ -71,30 +71,27 @@ impl HumanPrinter {
         if self.bars.is_hidden() {
             return;
         }
+        let share = at.total.filter(|total| *total > 0.0).map(|total| at.progress / total);
+        let template = match share {
+            Some(_) => "{prefix}[{bar:40}] {percent}% {msg}",
+            None => "{prefix}{spinner} {msg}",
+        };
         let prefix = self.of(key);
         let bar = self.by_key.entry(key.to_owned()).or_insert_with(|| {
-            let bar = self.bars.add(ProgressBar::no_length());
-            bar.set_prefix(prefix);
-            bar
+            // Dressed before it is seen. A bar counts in whole steps; a thousandth is finer than any terminal shows.
+            let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::hidden()).with_prefix(prefix);
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style.progress_chars("=> "));
+            }
+            self.bars.add(bar)
         });
-        // A bar counts in whole steps; a thousandth is finer than any terminal shows.
-        let template = match at.total {
-            Some(total) if total > 0.0 => {
-                bar.set_length(1000);
-                bar.set_position((at.progress / total * 1000.0).clamp(0.0, 1000.0) as u64);
-                "{prefix}[{bar:40}] {percent}% {msg}"
-            }
-            _ => {
-                bar.tick();
-                "{prefix}{spinner} {msg}"
-            }
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
         let total = at.total.map(|total| format!("/{total}")).unwrap_or_default();
         let message = at.message.map(|message| format!(" {}", safe_line(&message))).unwrap_or_default();
         bar.set_message(format!("{}{total}{message}", at.progress));
+        match share {
+            Some(share) => bar.set_position((share * 1000.0).clamp(0.0, 1000.0) as u64),
+            None => bar.tick(),
+        }
     }
 
     fn error(&self, key: &str, error: Json<'_>) {

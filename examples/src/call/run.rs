@@ -132,7 +132,7 @@ async fn live(options: Options, work: Work, command: &[OsString], printer: impl 
     }
 
     let mut pending = None;
-    let (mut output_gone, mut events_ended) = (false, false);
+    let (mut output_gone, mut stuck, mut events_ended) = (false, false, false);
     loop {
         let (mut until, mut wants_input) = (None, false);
         if pending.is_none() {
@@ -168,7 +168,12 @@ async fn live(options: Options, work: Work, command: &[OsString], printer: impl 
         };
         match woken {
             Woken::Shown | Woken::Time => {}
-            Woken::Signal(status) => run.signal(status),
+            // Who is in such a hurry does not wait for a terminal that is stopped either.
+            Woken::Signal(status) if run.signal(status) && pending.take().is_some() => {
+                (output_gone, stuck) = (true, true);
+                run.session.silence();
+            }
+            Woken::Signal(_) => {}
             Woken::OutputGone => {
                 output_gone = true;
                 pending = None;
@@ -188,7 +193,8 @@ async fn live(options: Options, work: Work, command: &[OsString], printer: impl 
     drop(run);
     // What is queued is shown, unless nobody reads it and a signal says that nobody will.
     let shown = tokio::select! {
-        shown = output.finish() => shown,
+        shown = output.finish(), if !stuck => shown,
+        () = std::future::ready(()), if stuck => Ok(()),
         _ = signals.next() => Ok(()),
     };
     if let Some(Err(error)) = tape.map(Tape::finish) {
@@ -391,12 +397,16 @@ impl Run {
         }
     }
 
-    fn signal(&mut self, status: u8) {
-        if self.session.is_interrupted() {
+    /// Whether it is the second.
+    fn signal(&mut self, status: u8) -> bool {
+        let again = self.session.is_interrupted();
+        if again {
             drop(self.client.kill());
         } else {
             self.session.interrupt(status);
+            drop(self.client.close());
         }
+        again
     }
 
     fn line(&mut self, line: Option<io::Result<String>>) {

@@ -89,6 +89,8 @@ pub(super) struct Session {
     quiet: Option<Instant>,
     /// When a person is told that the start takes long.
     patience: Option<Instant>,
+    /// It was told.
+    told: bool,
     /// There is a connection to a server.
     up: bool,
     start_failed: bool,
@@ -116,6 +118,7 @@ impl Session {
             closed_shown: false,
             quiet: None,
             patience: None,
+            told: false,
             up: false,
             start_failed: false,
             errors: false,
@@ -128,7 +131,9 @@ impl Session {
 
     /// A server is being started: from now on patience counts.
     pub(super) fn starting(&mut self, now: Instant) {
-        self.patience = now.checked_add(PATIENCE);
+        if !self.told {
+            self.patience = now.checked_add(PATIENCE);
+        }
     }
 
     /// The next line of the script; `None` at its end.
@@ -177,9 +182,10 @@ impl Session {
         self.out.clear();
     }
 
-    /// A signal: the run ends early, and the next one will not be so patient.
+    /// A signal: the run ends early, and the next one will not be so patient. The caller closes, whatever still waits to be shown.
     pub(super) fn interrupt(&mut self, status: u8) {
         self.interrupted = true;
+        self.closing = true;
         self.abandon(status);
     }
 
@@ -278,6 +284,7 @@ impl Session {
     fn wait(&mut self, now: Instant) -> Next {
         if self.patience.is_some_and(|time| time <= now) {
             self.patience = None;
+            self.told = true;
             return Next::Show(Shown::StillStarting);
         }
         let sleep = match self.waiting {
@@ -420,3 +427,6 @@ impl Session {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

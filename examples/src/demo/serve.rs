@@ -36,8 +36,8 @@ pub trait Host: Clone + Send + Sync + 'static {
         B: Future<Output = ()> + Send;
 }
 
-/// A large answer is owed too: what one `big` may make fits the queue.
-const QUEUE_LIMIT: usize = (1 << 30) + (1 << 20);
+/// Twice a line of the usual limit, so that a client can be tried with a line that is too long for it.
+pub(super) const QUEUE_LIMIT: usize = 32 << 20;
 
 fn build(options: &Options) -> Result<Server, ServeError> {
     let capabilities =

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::describe::has_tool;
 use super::resources::Resources;
-use super::serve::Host;
+use super::serve::{Host, QUEUE_LIMIT};
 
-/// The longest text that `big` makes.
-const BIG_LIMIT: usize = 1 << 30;
+/// The longest text that `big` makes: with what stands around it, it fits the queue.
+const BIG_LIMIT: usize = QUEUE_LIMIT - (64 << 10);
 
 /// What `ask` gives to the client to carry to the second round.
 const ASK_STATE: &str = "ask/1";

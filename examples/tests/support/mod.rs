@@ -230,6 +230,16 @@ pub fn lives(pid: u64) -> bool {
     !matches!(state, None | Some('Z' | 'X'))
 }
 
+/// Waits until a process is gone.
+#[cfg(target_os = "linux")]
+pub fn dies(pid: u64) {
+    let until = Instant::now() + DEADLINE;
+    while lives(pid) {
+        assert!(Instant::now() < until, "process {pid} lives on");
+        std::thread::yield_now();
+    }
+}
+
 /// The path of one of this package's examples.
 pub fn example(name: &str) -> String {
     let me = std::env::current_exe().expect("the own path is known");
