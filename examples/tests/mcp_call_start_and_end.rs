@@ -156,10 +156,9 @@ fn a_signal_closes_gracefully() {
         let ended = program.end();
         assert_eq!(ended.code(), Some(status), "{}", ended.stderr);
         let events = ended.json();
-        // The server answers what it breaks off, which nobody waits for any more.
-        assert_eq!(kinds(&events), ["failed", "dropped", "closed"]);
-        assert_eq!(events[1], json!({"event": "dropped", "reason": "late_response", "id": 2, "code": -32603}));
-        assert_eq!(events[2], json!({"event": "closed", "exit": {"code": 0}, "escalation": "none", "restarts": 0}));
+        // What the server says while it winds up is of no concern any more.
+        assert_eq!(kinds(&events), ["failed", "closed"]);
+        assert_eq!(events[1], json!({"event": "closed", "exit": {"code": 0}, "escalation": "none", "restarts": 0}));
         #[cfg(target_os = "linux")]
         assert!(!support::lives(server));
         let _ = server;
