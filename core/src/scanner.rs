@@ -77,6 +77,9 @@ impl Members {
     }
 }
 
+/// So many bytes must have come before the walk goes on, unless a LF is among them.
+const FEW: usize = 64;
+
 /// How nearly every message begins, compared at once.
 const PREFIX: &[u8] = br#"{"jsonrpc":"2.0","#;
 
@@ -145,8 +148,8 @@ pub(crate) struct Walker {
     member: Option<Member>,
     value_at: usize,
     members: Members,
-    /// A number or word is cut off at the end of what was there: it is read anew only when there is an LF, or as much again.
-    /// So a number of any length costs linear time for any chunk size.
+    /// The walk goes on when the line is so long, or has its LF. A number or word that is cut off is read anew, so then as
+    /// much again must have come: a number of any length costs linear time for any size of reads.
     wake: usize,
     /// How far the LF has been looked for meanwhile.
     sought: usize,
@@ -193,14 +196,18 @@ impl Walker {
     /// Goes on over `line`: the line from its beginning to the end of what is there, the bytes seen before unchanged.
     pub(crate) fn walk(&mut self, line: &[u8]) -> Walk {
         if line.len() < self.wake {
-            let found = line.get(self.sought..).and_then(|rest| memchr(b'\n', rest));
-            if found.is_none() {
+            let fresh = line.get(self.sought..).unwrap_or_default();
+            let found = if fresh.len() < 16 { fresh.contains(&b'\n') } else { memchr(b'\n', fresh).is_some() };
+            if !found {
                 self.sought = line.len();
                 return Walk::More;
             }
         }
         if self.expect != Expect::LineEnd {
             if let Some(done) = self.tokens(line) {
+                // A peer that writes single bytes does not get a walk for each.
+                self.wake = self.wake.max(line.len().saturating_add(FEW));
+                self.sought = line.len();
                 return done;
             }
             // Damaged at `at`, which is not behind the line's end.
@@ -333,7 +340,6 @@ impl Walker {
                         Token::End(end) => at = end,
                         Token::Open(_) => {
                             self.wake = line.len().saturating_add(line.len() - at);
-                            self.sought = line.len();
                             break 'walk Some(Walk::More);
                         }
                         Token::Bad if byte == b'\n' && depth == 0 => break 'walk Some(Walk::Blank(at)),
