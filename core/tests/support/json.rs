@@ -258,9 +258,11 @@ pub fn integer(token: &str) -> Option<String> {
     let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let mut digits = format!("{whole}{fraction}");
-    let shift =
-        exponent.parse::<i64>().unwrap_or(if exponent.starts_with('-') { -9999 } else { 9999 }).clamp(-9999, 9999)
-            - i64::try_from(fraction.len()).expect("small");
+    let shift = exponent
+        .parse::<i64>()
+        .unwrap_or_else(|_| if exponent.starts_with('-') { -9999 } else { 9999 })
+        .clamp(-9999, 9999)
+        - i64::try_from(fraction.len()).expect("small");
     for _ in 0..shift.clamp(0, 5000) {
         digits.push('0');
     }
