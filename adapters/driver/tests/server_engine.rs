@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
-use mcp_wire::RecvBuffer;
 use mcp_wire::server::Ended;
+use mcp_wire::{Json, JsonBuf, RecvBuffer};
 use mcp_wire_driver::server::{Call, Engine, RpcError, Server, Task};
 use serde_json::{Value, json};
 
@@ -215,6 +215,20 @@ fn an_owed_answer_ends_with_its_cancellation() {
     bench.engine.start_waiting(&mut start);
     assert_eq!(started, ["1", "2", "3"], "the one that waited got the permit");
     assert_eq!(ids(&bench.frames()), [1, 3]);
+}
+
+// A result may be a value or JSON text; text is not read again
+#[test]
+fn a_result_that_is_json_already_is_taken_as_it_is() {
+    let mut bench = Bench::new(server());
+    let text = "{\"a\":1.50,\"b\":[ ]}";
+    bench.feed(&request(1, "a"), |call| {
+        let json = JsonBuf::from(Json::parse(text).expect("JSON"));
+        let mut task = Task::new(call, |_: Call| async move { Ok::<_, RpcError>(json) });
+        assert!(poll(&mut task, Waker::noop()).is_ready());
+    });
+    let bytes = bench.engine.take_output().expect("an answer");
+    assert!(String::from_utf8_lossy(&bytes).contains("\"a\":1.50,\"b\":[ ]"));
 }
 
 // case 223: a handler that panics, or is dropped before it has answered, costs its request only

@@ -141,7 +141,7 @@ pub trait ServeExt {
     where
         H: Fn(Call) -> F + Send,
         F: Future<Output = Result<R, RpcError>> + Send + 'static,
-        R: Serialize;
+        R: Serialize + 'static;
 }
 
 impl ServeExt for Server {
@@ -149,7 +149,7 @@ impl ServeExt for Server {
     where
         H: Fn(Call) -> F + Send,
         F: Future<Output = Result<R, RpcError>> + Send + 'static,
-        R: Serialize,
+        R: Serialize + 'static,
     {
         // The guard outlives the streams: they are copies of what it puts back.
         let (reader, writer, _guard) = transport.into().open(self.wants_stdout_guard())?;
@@ -178,7 +178,7 @@ impl ServeExt for Builder {
     where
         H: Fn(Call) -> F + Send,
         F: Future<Output = Result<R, RpcError>> + Send + 'static,
-        R: Serialize,
+        R: Serialize + 'static,
     {
         self.build()?.serve(transport, handler).await
     }
@@ -205,7 +205,7 @@ fn start<H, F, R>(handler: &H, tasks: &mut JoinSet<()>, call: Call)
 where
     H: Fn(Call) -> F,
     F: Future<Output = Result<R, RpcError>> + Send + 'static,
-    R: Serialize,
+    R: Serialize + 'static,
 {
     let mut task = Task::new(call, handler);
     // A task is polled again once it is spawned, so this waker has nobody to wake.
@@ -219,7 +219,7 @@ impl<H, F, T> Serving<H>
 where
     H: Fn(Call) -> F,
     F: Future<Output = Result<T, RpcError>> + Send + 'static,
-    T: Serialize,
+    T: Serialize + 'static,
 {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Ended, ServeError>> {
         for _ in 0..TURNS {

@@ -1,5 +1,6 @@
 //! Owns one handler while it runs: its panic and its answer. It must not know which runtime polls it.
 
+use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -38,19 +39,26 @@ impl Task {
     where
         H: FnOnce(Call) -> F,
         F: Future<Output = Result<T, RpcError>> + Send + 'static,
-        T: Serialize,
+        T: Serialize + 'static,
     {
         let (shared, ticket) = (call.shared(), call.ticket());
         let made = catch_unwind(AssertUnwindSafe(move || handler(call)));
         let future: Pin<Box<dyn Future<Output = _> + Send>> = match made {
             Ok(future) => Box::pin(async move {
                 // Serialized here, in the handler's own time, not under the connection's lock.
-                future.await.and_then(|result| JsonBuf::new(&result).map_err(RpcError::from))
+                future.await.and_then(into_json)
             }),
             Err(_) => Box::pin(std::future::ready(Err(RpcError::internal("Internal error")))),
         };
         Self { future, shared, ticket, finished: false }
     }
+}
+
+/// Writes a result as JSON. One that is JSON already is taken as it is.
+fn into_json<T: Serialize + 'static>(result: T) -> Result<JsonBuf, RpcError> {
+    let mut result = Some(result);
+    let ready = (&mut result as &mut dyn Any).downcast_mut::<Option<JsonBuf>>().and_then(Option::take);
+    ready.map_or_else(|| JsonBuf::new(&result).map_err(RpcError::from), Ok)
 }
 
 impl Future for Task {
