@@ -443,7 +443,7 @@ async fn terminate_gives_up_on_a_client_that_does_not_read() {
 // SHD-07: a client that is gone ends serving without an error and without a panic
 #[tokio::test]
 async fn a_vanished_client_ends_serving() {
-    let served = serve(builder(), 4096);
+    let served = serve(builder().drain(Duration::from_millis(50)), 4096);
     let Served { mut client, serving, world, .. } = served;
     client.send(&request(1, "until_cancelled", json!({}))).await;
     client.send(&request(2, "echo", json!({}))).await;
