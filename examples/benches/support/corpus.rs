@@ -3,14 +3,14 @@
 #![allow(dead_code, reason = "each bench uses a part of it")]
 
 /// Random numbers: xorshift with a multiplier, so that the corpus needs no crate and never changes.
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -18,14 +18,14 @@ impl Random {
     }
 
     /// A number from `low` to `high`, both included.
-    pub fn within(&mut self, low: usize, high: usize) -> usize {
+    pub(crate) fn within(&mut self, low: usize, high: usize) -> usize {
         low + (self.next() % (high - low + 1) as u64) as usize
     }
 }
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A tool result of a line of text.
     Small,
     /// A notification: progress or a log message.
@@ -37,9 +37,34 @@ pub enum Kind {
 }
 
 const WORDS: [&str; 28] = [
-    "server", "result", "file", "path", "value", "schema", "index", "query", "token", "branch", "commit", "error",
-    "status", "naïve", "größe", "日本語", "данные", "über", "line", "column", "the", "of", "and", "to", "is", "in",
-    "for", "with",
+    "server",
+    "result",
+    "file",
+    "path",
+    "value",
+    "schema",
+    "index",
+    "query",
+    "token",
+    "branch",
+    "commit",
+    "error",
+    "status",
+    "naïve",
+    "größe",
+    "日本語",
+    "данные",
+    "über",
+    "line",
+    "column",
+    "the",
+    "of",
+    "and",
+    "to",
+    "is",
+    "in",
+    "for",
+    "with",
 ];
 const META: &str = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"bench","version":"1.0.0"}}"#;
 
@@ -148,7 +173,7 @@ fn line(random: &mut Random, kind: Kind, id: usize) -> String {
 }
 
 /// `lines` lines, each with its LF: of the kinds in `only`, or mixed 60 : 25 : 10 : 5.
-pub fn corpus(lines: usize, only: &[Kind]) -> Vec<u8> {
+pub(crate) fn corpus(lines: usize, only: &[Kind]) -> Vec<u8> {
     let mut random = Random::new(0x5EED_2026);
     let mut bytes = Vec::new();
     for id in 0..lines {
@@ -169,7 +194,7 @@ pub fn corpus(lines: usize, only: &[Kind]) -> Vec<u8> {
 }
 
 /// One result line whose text is `mib` MiB of prose with quotes, line breaks and letters beyond ASCII.
-pub fn long_line(mib: usize) -> Vec<u8> {
+pub(crate) fn long_line(mib: usize) -> Vec<u8> {
     let phrase = r#"The quick \"brown\" fox — naïve café\n"#;
     let text = phrase.repeat((mib << 20).div_ceil(phrase.len()));
     format!(
