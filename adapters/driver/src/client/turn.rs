@@ -13,11 +13,11 @@ use mcp_wire::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Todo {
-    /// Spawn the command; answer with [`Link::spawned`] or [`Link::spawn_failed`].
+    /// Spawn the command; answer with `Link::spawned` or `Link::spawn_failed`.
     Spawn,
     /// Close the writing end, dropping what is not written.
     CloseInput,
-    /// The process has exited: close all ends, then [`Link::reap`].
+    /// The process has exited: close all ends, then `Link::reap`.
     Reap,
     /// The process does not end though it was killed: close all ends.
     CloseAll,
