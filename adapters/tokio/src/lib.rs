@@ -1,4 +1,43 @@
 //! mcp-wire on tokio: spawn, call and serve MCP servers over stdio or any byte stream.
+//!
+//! It moves bytes, sleeps and spawns, and decides nothing: the rules are in [`mcp_wire`], what a user holds and the process tree in
+//! [`mcp_wire_driver`].
+//!
+//! # A client
+//!
+//! ```no_run
+//! use mcp_wire_tokio::{Client, Filter, ServerCommand};
+//! use serde_json::{Value, json};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::spawn(ServerCommand::new("my-server").arg("--stdio")).await?;
+//! let sum: Value = client.call("tools/call", json!({"name": "add", "arguments": {"a": 40, "b": 2}})).await?;
+//! let changes = client.listen(Filter::default().tools_list_changed()).await?; // resolves at the acknowledgment
+//! drop(changes); // cancels it on the wire
+//! let outcome = client.close().await?; // stdin closed, then a grace, SIGTERM, a grace, SIGKILL
+//! println!("{sum} {:?}", outcome.exit);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # A server
+//!
+//! ```no_run
+//! use mcp_wire_tokio::{Call, ServeExt, Server, stdio};
+//! use serde_json::json;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Server::builder("demo", "1.0").capabilities(&json!({"tools": {}})).build()?;
+//! let handler = |call: Call| async move {
+//!     match call.method() {
+//!         "tools/list" => Ok(json!({"tools": [], "ttlMs": 0, "cacheScope": "private"})),
+//!         _ => Err(call.method_not_found()),
+//!     }
+//! };
+//! server.serve(stdio(), handler).await?; // until the input ends
+//! # Ok(())
+//! # }
+//! ```
 
 mod client;
 mod clock;
