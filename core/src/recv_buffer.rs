@@ -129,7 +129,8 @@ impl RecvBuffer {
     pub fn spare_mut(&mut self, min: usize) -> &mut [u8] {
         let len = min.max(FIRST_READ);
         if self.area.len() < len {
-            self.area.resize(len, 0);
+            // Fresh zeros cost no memory until they are written to: an idle connection pays for what it has read.
+            self.area = alloc::vec![0; len];
         }
         self.lent = self.area.len();
         &mut self.area
