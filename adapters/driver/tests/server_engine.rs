@@ -200,6 +200,31 @@ fn an_answer_that_does_not_fit_is_owed_and_paid() {
     assert_eq!(ids(&frames), [1, 2, 3, 4]);
 }
 
+// LIM-04: owed answers leave in the order in which they were given, whichever slots their requests have, and also over several rounds
+#[test]
+fn owed_answers_are_paid_oldest_first() {
+    let builder = Server::builder("test", "1").max_in_flight(5).configure(|config| config.queue_limit = 4096);
+    let mut bench = Bench::new(builder.build().expect("sound"));
+    let mut calls = Vec::new();
+    let text: String = (1..=5).map(|id| request(id, "a")).collect();
+    bench.feed(&text, |call| calls.push(call));
+    // The first fills the queue; the others are owed from here on, the last to come first.
+    let order = [1, 5, 3, 4, 2];
+    for id in order {
+        let at = calls.iter().position(|call| call.id() == id.to_string()).expect("it runs");
+        answer(calls.swap_remove(at), 3000);
+    }
+    let mut paid = Vec::new();
+    loop {
+        let more = bench.frames();
+        if more.is_empty() {
+            break;
+        }
+        paid.extend(ids(&more));
+    }
+    assert_eq!(paid, order);
+}
+
 // CAN-06, LIM-04: an owed answer whose request is cancelled is forgotten, and its permit comes back
 #[test]
 fn an_owed_answer_ends_with_its_cancellation() {

@@ -1,6 +1,7 @@
 //! Owns the lock around a server connection, the state of each call, and the waker of the serving loop.
 //! It must not know who polls the handlers.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant as Clock};
@@ -29,6 +30,8 @@ pub(super) struct Shared {
 pub(super) struct State {
     pub(super) connection: Connection,
     calls: Vec<Option<CallState>>,
+    /// Calls whose answer did not fit yet, the oldest answer first.
+    owing: VecDeque<Ticket>,
     /// Waiting requests that have got their permit.
     pub(super) startable: Vec<Parts>,
     /// Wakers to be called once the lock is free.
@@ -90,6 +93,7 @@ impl Shared {
         let state = State {
             connection,
             calls: Vec::new(),
+            owing: VecDeque::new(),
             startable: Vec::new(),
             wakers: Vec::new(),
             replaced_codes: Vec::new(),
@@ -268,6 +272,7 @@ impl State {
             let answer = answer.unwrap_or_else(|| Err(RpcError::internal("Internal error")));
             if let Some(call) = self.call(ticket) {
                 call.owed = Some(answer);
+                self.owing.push_back(ticket);
             }
         } else {
             self.forget(ticket);
@@ -292,6 +297,7 @@ impl State {
                     if !running {
                         self.forget(ticket);
                     } else if owed {
+                        self.owing.retain(|owing| *owing != ticket);
                         // Its handler has returned; only the answer was waiting for room.
                         let _ = self.connection.abandon(ticket, now);
                         self.forget(ticket);
@@ -304,15 +310,14 @@ impl State {
         }
     }
 
-    /// Tries the owed answers again, in the order of their slots.
+    /// Tries the owed answers again, the oldest first: the core keeps room for that one.
     fn pay(&mut self, now: Instant) {
-        for slot in 0..self.calls.len() {
-            let Some(Some(call)) = self.calls.get_mut(slot) else { continue };
-            let Some(answer) = call.owed.take() else { continue };
-            let ticket = call.ticket;
+        while let Some(ticket) = self.owing.pop_front() {
+            let Some(answer) = self.call(ticket).and_then(|call| call.owed.take()) else { continue };
             self.finish(ticket, Some(answer), now);
             if self.call(ticket).is_some() {
-                // Still no room: the next `Writable` goes on from here.
+                // Still no room, and it is owed again: it keeps its turn, and the next `Writable` goes on from here.
+                self.owing.rotate_right(1);
                 return;
             }
         }
