@@ -100,6 +100,7 @@ mod json;
 pub mod lifecycle;
 mod message;
 mod recv_buffer;
+mod rising;
 mod salvage;
 mod scanner;
 mod send_buffer;

@@ -89,24 +89,24 @@ fn messages(data: &[u8], chunk: usize, _lines: usize) -> (Duration, usize) {
     })
 }
 
-/// Every line becomes an event. The requests that the corpus answers have been made before the clock starts.
-fn events(data: &[u8], chunk: usize, lines: usize) -> (Duration, usize) {
+/// Every line becomes an event. The requests that a read answers are made before it, with the clock stopped: as many are in flight as a
+/// client has that sends while it waits, not as many as the corpus has lines.
+fn events(data: &[u8], chunk: usize, _lines: usize) -> (Duration, usize) {
     let mut config = client::Config::new("bench", "1.0");
     config.known_version = Some(mcp_wire::config::PROTOCOL_VERSION.to_owned());
-    config.in_flight_limit = lines + 1;
+    config.in_flight_limit = 1 << 20;
     let mut connection = client::Connection::new(config).expect("a good configuration");
     connection.opened(NOW);
-    for _ in 0..=lines {
-        connection.request("tools/call", None, client::RequestOptions::default(), NOW).expect("there is room");
-        while let Some(spent) = connection.take_output(NOW) {
-            connection.accepted(spent.len(), NOW);
-            connection.recycle(spent);
-        }
-    }
+    // Looked up beforehand, so that no byte is in a cache that would not be there for the others.
+    let answered: Vec<u64> = data.chunks(CHUNK).map(last_id).collect();
     let mut recv = RecvBuffer::new(LIMIT);
-    timed(|| {
-        let mut lines = 0;
-        for piece in data.chunks(chunk) {
+    let (mut lines, mut asked, mut time) = (0, 0, Duration::ZERO);
+    // Byte by byte, the clock is still read for each block only.
+    for (block, last) in data.chunks(CHUNK).zip(answered) {
+        let handles: Vec<client::Handle> = (asked + 1..=last).map(|_| ask(&mut connection)).collect();
+        asked = asked.max(last);
+        let start = Instant::now();
+        for piece in block.chunks(chunk) {
             recv.extend(piece);
             while let Some(frame) = recv.next_frame() {
                 black_box(connection.handle(frame.message(), NOW));
@@ -114,8 +114,40 @@ fn events(data: &[u8], chunk: usize, lines: usize) -> (Duration, usize) {
                 lines += 1;
             }
         }
-        lines
-    })
+        time += start.elapsed();
+        // Ids that belong to notifications were asked for too, and would pile up.
+        for handle in handles {
+            connection.cancel(handle, None, NOW);
+        }
+        while connection.poll_signal().is_some() {}
+        write_all(&mut connection);
+    }
+    (time, lines)
+}
+
+/// The last id that a line of this block answers; 0 if there is none.
+fn last_id(block: &[u8]) -> u64 {
+    let mut ids = block.split(|&byte| byte == b'\n').rev().filter_map(|line| {
+        let digits = line.strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
+        let end = digits.iter().position(|byte| !byte.is_ascii_digit())?;
+        std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
+    });
+    ids.next().unwrap_or(0)
+}
+
+/// A request that is written at once.
+fn ask(connection: &mut client::Connection) -> client::Handle {
+    let options = client::RequestOptions::default();
+    let handle = connection.request("tools/call", None, options, NOW).expect("there is room");
+    write_all(connection);
+    handle
+}
+
+fn write_all(connection: &mut client::Connection) {
+    while let Some(spent) = connection.take_output(NOW) {
+        connection.accepted(spent.len(), NOW);
+        connection.recycle(spent);
+    }
 }
 
 /// The least that a protocol must know of a line.

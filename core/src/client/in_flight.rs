@@ -2,13 +2,15 @@
 //! It must not know frames or what ends a request; it keeps its indexes in step with each other.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::alarms::{Alarm, Alarms};
 use super::outgoing::{Payload, Token};
 use super::recent::{Ending, Recent};
 use super::{Handle, RequestOptions};
+use crate::rising::Rising;
 use crate::send_buffer::FrameNumber;
 use crate::{Delivery, Filter, Id, Instant};
 
@@ -61,7 +63,7 @@ pub(super) struct Entry {
     clock_start: Instant,
     /// The ceiling of its clock.
     ceiling: Option<Instant>,
-    deadline: Option<Instant>,
+    alarm: Option<Alarm>,
     progress: Option<f64>,
 }
 
@@ -99,12 +101,12 @@ pub(super) struct Times {
 pub(super) struct Table {
     entries: Vec<Entry>,
     free: Vec<u32>,
-    ids: BTreeMap<u64, u32>,
+    ids: Rising<u32>,
     /// The callers' own tokens, in order.
     tokens: Vec<(crate::IdBuf, u32)>,
-    deadlines: BTreeSet<(Instant, u32)>,
-    /// What is queued and not lent, in the order of the queue.
-    queued: VecDeque<(FrameNumber, u32)>,
+    alarms: Alarms,
+    /// What is queued and not lent, by the numbers of the frames.
+    queued: Rising<u32>,
     last_id: u64,
     requests: usize,
     listens: usize,
@@ -149,7 +151,7 @@ impl Table {
 
     /// The request with this id on the wire, if the server may have seen it.
     pub(super) fn find(&self, id: Id<'_>) -> Option<u32> {
-        let slot = *self.ids.get(&id.as_u64()?)?;
+        let slot = *self.ids.get(id.as_u64()?)?;
         matches!(self.entry(slot)?.place, Place::Lent(_)).then_some(slot)
     }
 
@@ -158,7 +160,7 @@ impl Table {
     pub(super) fn find_token(&self, token: Id<'_>) -> Option<u32> {
         let own = self.token_place(token).ok().and_then(|at| self.tokens.get(at)).map(|&(_, slot)| slot);
         let minted = || {
-            let slot = *self.ids.get(&token.as_u64()?)?;
+            let slot = *self.ids.get(token.as_u64()?)?;
             matches!(self.entry(slot)?.token, Token::Minted).then_some(slot)
         };
         let slot = own.or_else(minted)?;
@@ -172,7 +174,7 @@ impl Table {
     /// Whether a caller's token is that of another request already (PRG-01).
     pub(super) fn token_in_use(&self, token: Id<'_>) -> bool {
         let minted = || {
-            let slot = token.as_u64().and_then(|id| self.ids.get(&id));
+            let slot = token.as_u64().and_then(|id| self.ids.get(id));
             slot.and_then(|&slot| self.entry(slot)).is_some_and(|entry| matches!(entry.token, Token::Minted))
         };
         self.token_place(token).is_ok() || minted()
@@ -220,7 +222,7 @@ impl Table {
             queue_left: times.queue_timeout,
             clock_start: Instant::EPOCH,
             ceiling: None,
-            deadline: None,
+            alarm: None,
             progress: None,
         };
         self.live += 1;
@@ -258,8 +260,8 @@ impl Table {
         entry.place = Place::Queued(frame);
         entry.clock_start = now;
         let deadline = now.checked_add(entry.queue_left);
-        self.ids.insert(id, slot);
-        self.queued.push_back((frame, slot));
+        self.ids.push(id, slot);
+        self.queued.push(frame.0, slot);
         self.arm(slot, deadline);
     }
 
@@ -287,13 +289,13 @@ impl Table {
 
     /// All frames below this number have been lent: the clocks of their requests start (CAN-03, TMO-01).
     pub(super) fn lent(&mut self, up_to: FrameNumber, now: Instant) {
-        while let Some(&(frame, slot)) = self.queued.front() {
-            if frame >= up_to {
+        while let Some((frame, &slot)) = self.queued.first() {
+            if frame >= up_to.0 {
                 break;
             }
-            self.queued.pop_front();
+            self.queued.remove(frame);
             let Some(entry) = self.entries.get_mut(slot as usize) else { continue };
-            entry.place = Place::Lent(frame);
+            entry.place = Place::Lent(FrameNumber(frame));
             entry.clock_start = now;
             entry.ceiling = entry.max_timeout.and_then(|max| now.checked_add(max));
             let deadline = earlier(now.checked_add(entry.timeout), entry.ceiling);
@@ -309,7 +311,7 @@ impl Table {
             return;
         }
         entry.progress = Some(progress);
-        if entry.max_timeout.is_some() && entry.deadline.is_some() {
+        if entry.max_timeout.is_some() && entry.alarm.is_some() {
             let deadline = earlier(now.checked_add(entry.timeout), entry.ceiling);
             self.arm(slot, deadline);
         }
@@ -322,22 +324,20 @@ impl Table {
 
     fn arm(&mut self, slot: u32, deadline: Option<Instant>) {
         let Some(entry) = self.entries.get_mut(slot as usize) else { return };
-        if let Some(old) = core::mem::replace(&mut entry.deadline, deadline) {
-            self.deadlines.remove(&(old, slot));
+        if let Some(old) = entry.alarm.take() {
+            self.alarms.unset(old, slot);
         }
-        if let Some(new) = deadline {
-            self.deadlines.insert((new, slot));
-        }
+        entry.alarm = deadline.map(|at| self.alarms.set(at, slot));
     }
 
     /// The earliest deadline.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        self.deadlines.first().map(|&(at, _)| at)
+        self.alarms.first().map(|(at, _)| at)
     }
 
     /// A request whose deadline has come; its clock is stopped first, so that it comes once.
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<u32> {
-        let &(at, slot) = self.deadlines.first()?;
+        let (at, slot) = self.alarms.first()?;
         if at > now {
             return None;
         }
@@ -365,12 +365,10 @@ impl Table {
     fn forget_frame(&mut self, slot: u32) {
         let Some(entry) = self.entries.get(slot as usize) else { return };
         if entry.id != 0 {
-            self.ids.remove(&entry.id);
+            self.ids.remove(entry.id);
         }
         if let Place::Queued(frame) = entry.place {
-            if let Ok(at) = self.queued.binary_search_by_key(&frame, |&(frame, _)| frame) {
-                self.queued.remove(at);
-            }
+            self.queued.remove(frame.0);
         }
     }
 
@@ -395,7 +393,7 @@ impl Table {
 
     /// The request that is queued under this id, not lent.
     pub(super) fn find_queued(&self, id: u64) -> Option<u32> {
-        let slot = *self.ids.get(&id)?;
+        let slot = *self.ids.get(id)?;
         matches!(self.entry(slot)?.place, Place::Queued(_)).then_some(slot)
     }
 
@@ -407,12 +405,12 @@ impl Table {
                 waiting.insert(turn, slot);
             }
         }
-        self.ids.values().copied().chain(waiting.into_values()).collect()
+        self.ids.iter().map(|(_, &slot)| slot).chain(waiting.into_values()).collect()
     }
 
     /// Requests that the server may have seen, and listens, with their ids.
     pub(super) fn by_id(&self) -> impl Iterator<Item = (u32, &Entry)> {
-        self.ids.values().filter_map(|&slot| Some((slot, self.entry(slot)?)))
+        self.ids.iter().filter_map(|(_, &slot)| Some((slot, self.entry(slot)?)))
     }
 }
 

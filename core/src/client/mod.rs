@@ -1,6 +1,7 @@
 //! The client's side of one connection: requests, listens, notifications and what the server makes of them.
 //! It must not know processes, threads or clocks.
 
+mod alarms;
 mod config;
 mod endings;
 mod event;
