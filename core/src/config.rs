@@ -6,8 +6,8 @@ use core::time::Duration;
 /// Longest line accepted, in bytes before its CR LF; a line of exactly this length is accepted. Larger than any
 /// tool result seen in the field, small enough that one server cannot exhaust a host.
 pub const LINE_LIMIT: usize = 16 << 20;
-/// Size of the first read, in bytes: the capacity of a pipe on Linux.
-pub const FIRST_READ: usize = 64 << 10;
+/// Largest read that is asked for where reads fill what is there, in bytes: the capacity of a pipe on Linux.
+pub const FULL_READ: usize = 64 << 10;
 /// Deepest nesting of arrays and objects (LIM-03).
 pub const DEPTH_LIMIT: usize = 128;
 /// Longest id, progress token and method, in bytes of their text on the wire (LIM-03).

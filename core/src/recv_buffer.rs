@@ -9,13 +9,15 @@ use core::ops::Range;
 use memchr::memchr;
 
 use crate::Message;
-use crate::config::FIRST_READ;
+use crate::config::FULL_READ;
 use crate::message::{assemble, damaged, too_long, truncated};
 use crate::salvage::Salvage;
 use crate::scanner::{End, Walk, Walker};
 
 /// Memory kept whatever was read before, in bytes.
 const KEEP: usize = 256 << 10;
+/// Size of the first read, in bytes. A connection that is idle most of the time needs no more.
+const SMALL_READ: usize = 4 << 10;
 /// Memory given back as soon as the line that needed it is consumed, in bytes; between the two it is kept for a while,
 /// because a peer that sends one large line often sends more.
 const GIVE_BACK: usize = 2 << 20;
@@ -38,8 +40,10 @@ const QUIET_FRAMES: u32 = 64;
 /// ```
 pub struct RecvBuffer {
     limit: usize,
-    /// Where reads go.
+    /// Where reads go: larger after each read that has filled it.
     area: Vec<u8>,
+    /// How large it is to be.
+    read_size: usize,
     /// How much of it was lent by the last `spare_mut`.
     lent: usize,
     /// Input that is known to be UTF-8, from the beginning of the current line on: what `next_frame` has consumed goes first.
@@ -107,6 +111,7 @@ impl RecvBuffer {
         Self {
             limit: line_limit,
             area: Vec::new(),
+            read_size: SMALL_READ,
             lent: 0,
             text: String::new(),
             start: 0,
@@ -124,12 +129,11 @@ impl RecvBuffer {
         }
     }
 
-    /// Room for at least `min` bytes (at least one), to read into. What is written there counts only after [`commit`](Self::commit),
-    /// so a read that is dropped loses nothing.
+    /// Room for at least `min` bytes (at least one), to read into: 4 KiB at first, and up to [`FULL_READ`](crate::config::FULL_READ) where
+    /// reads fill it. What is written there counts only after [`commit`](Self::commit), so a read that is dropped loses nothing.
     pub fn spare_mut(&mut self, min: usize) -> &mut [u8] {
-        let len = min.max(FIRST_READ);
+        let len = min.max(self.read_size);
         if self.area.len() < len {
-            // Fresh zeros cost no memory until they are written to: an idle connection pays for what it has read.
             self.area = alloc::vec![0; len];
         }
         self.lent = self.area.len();
@@ -138,7 +142,11 @@ impl RecvBuffer {
 
     /// The first `n` bytes of the last [`spare_mut`](Self::spare_mut) have been filled. More than there was room for counts as all of it.
     pub fn commit(&mut self, n: usize) {
-        let n = n.min(core::mem::take(&mut self.lent));
+        let lent = core::mem::take(&mut self.lent);
+        let n = n.min(lent);
+        if n == lent && n >= self.read_size {
+            self.read_size = n.saturating_mul(4).min(FULL_READ);
+        }
         let area = core::mem::take(&mut self.area);
         self.extend(area.get(..n).unwrap_or_default());
         self.area = area;
@@ -168,8 +176,8 @@ impl RecvBuffer {
     /// A new life of the process: forgets all bytes, also half a line (RST-06), and is open again.
     pub fn reset(&mut self) {
         let mut area = core::mem::take(&mut self.area);
-        area.truncate(FIRST_READ);
-        *self = Self { area, ..Self::new(self.limit) };
+        area.truncate(FULL_READ);
+        *self = Self { area, read_size: self.read_size, ..Self::new(self.limit) };
     }
 
     /// Bytes of memory held.
@@ -425,7 +433,7 @@ impl RecvBuffer {
         }
         let room = self.text.capacity();
         if room > KEEP && live <= room / 4 && (room > GIVE_BACK || self.quiet > QUIET_FRAMES) {
-            self.text.shrink_to(FIRST_READ.max(self.text.len()));
+            self.text.shrink_to(FULL_READ.max(self.text.len()));
         }
         if self.raw_at > self.raw.len() / 2 {
             self.raw.drain(..self.raw_at);
@@ -445,8 +453,8 @@ enum Line {
 fn push(text: &mut String, more: &str, limit: usize) {
     let need = text.len().saturating_add(more.len());
     if need > text.capacity() {
-        let bound = limit.saturating_add(2 * FIRST_READ);
-        let room = text.capacity().saturating_mul(2).clamp(FIRST_READ.min(bound), bound).max(need);
+        let bound = limit.saturating_add(2 * FULL_READ);
+        let room = text.capacity().saturating_mul(2).clamp(SMALL_READ.min(bound), bound).max(need);
         text.reserve_exact(room - text.len());
     }
     text.push_str(more);

@@ -22,10 +22,6 @@ impl<V> Default for Rising<V> {
 }
 
 impl<V> Rising<V> {
-    pub(crate) fn len(&self) -> usize {
-        self.live
-    }
-
     /// Adds an entry. Its key is above all that are in the map.
     pub(crate) fn push(&mut self, key: u64, value: V) {
         debug_assert!(self.places.back().is_none_or(|&(last, _)| last < key), "keys rise");
@@ -116,7 +112,7 @@ mod tests {
                 assert_eq!(rising.get(probe), plain.get(&probe), "seed {seed}");
                 assert_eq!(rising.first(), plain.first_key_value().map(|(&k, v)| (k, v)), "seed {seed}");
                 assert_eq!(rising.last(), plain.last_key_value().map(|(&k, v)| (k, v)), "seed {seed}");
-                assert_eq!(rising.len(), plain.len(), "seed {seed}");
+                assert_eq!(rising.live, plain.len(), "seed {seed}");
                 assert!(rising.places.len() <= 2 * plain.len() + FEW, "seed {seed}");
             }
             assert!(rising.iter().eq(plain.iter().map(|(&k, v)| (k, v))), "seed {seed}");

@@ -14,8 +14,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 
-/// Least room for a read, in bytes.
-const READ_ROOM: usize = 16 << 10;
 /// Turns of the loop before the other tasks of its thread get theirs.
 const TURNS: usize = 8;
 
@@ -268,7 +266,7 @@ where
         if self.input_ended || !goes_on {
             return false;
         }
-        let mut buf = ReadBuf::new(self.recv.spare_mut(READ_ROOM));
+        let mut buf = ReadBuf::new(self.recv.spare_mut(1));
         let ended = match Pin::new(&mut self.reader).poll_read(cx, &mut buf) {
             Poll::Pending => return false,
             Poll::Ready(Ok(())) => {

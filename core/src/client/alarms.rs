@@ -18,15 +18,21 @@ pub(super) struct Alarm {
 
 #[derive(Debug, Clone, Copy)]
 enum Place {
-    Lane { lane: usize, key: u64 },
+    InOrder { lane: usize, key: u64 },
     Unordered,
+}
+
+/// Deadlines that were set in their order. They are numbered without gaps.
+#[derive(Debug, Default)]
+struct Lane {
+    alarms: Rising<(Instant, u32)>,
+    next_key: u64,
 }
 
 /// Deadlines, each with the slot that it belongs to.
 #[derive(Debug, Default)]
 pub(super) struct Alarms {
-    lanes: [Rising<(Instant, u32)>; LANES],
-    next_key: u64,
+    lanes: [Lane; LANES],
     /// Those that come due before one that was set earlier in every lane.
     unordered: BTreeSet<(Instant, u32)>,
 }
@@ -34,12 +40,12 @@ pub(super) struct Alarms {
 impl Alarms {
     /// Sets a deadline for a slot that has none.
     pub(super) fn set(&mut self, at: Instant, slot: u32) -> Alarm {
-        for (lane, alarms) in self.lanes.iter_mut().enumerate() {
+        for (lane, Lane { alarms, next_key }) in self.lanes.iter_mut().enumerate() {
             if alarms.last().is_none_or(|(_, &(last, _))| last <= at) {
-                let key = self.next_key;
-                self.next_key += 1;
+                let key = *next_key;
+                *next_key += 1;
                 alarms.push(key, (at, slot));
-                return Alarm { at, place: Place::Lane { lane, key } };
+                return Alarm { at, place: Place::InOrder { lane, key } };
             }
         }
         self.unordered.insert((at, slot));
@@ -49,9 +55,9 @@ impl Alarms {
     /// Takes the deadline of a slot back.
     pub(super) fn unset(&mut self, alarm: Alarm, slot: u32) {
         match alarm.place {
-            Place::Lane { lane, key } => {
-                if let Some(alarms) = self.lanes.get_mut(lane) {
-                    alarms.remove(key);
+            Place::InOrder { lane, key } => {
+                if let Some(lane) = self.lanes.get_mut(lane) {
+                    lane.alarms.remove(key);
                 }
             }
             Place::Unordered => {
@@ -62,7 +68,7 @@ impl Alarms {
 
     /// The earliest deadline and its slot.
     pub(super) fn first(&self) -> Option<(Instant, u32)> {
-        let lanes = self.lanes.iter().filter_map(|alarms| alarms.first().map(|(_, &alarm)| alarm));
+        let lanes = self.lanes.iter().filter_map(|lane| lane.alarms.first().map(|(_, &alarm)| alarm));
         lanes.chain(self.unordered.first().copied()).min()
     }
 }

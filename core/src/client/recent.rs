@@ -7,8 +7,10 @@ use core::time::Duration;
 
 use crate::{DropReason, Instant};
 
-/// Ids that are remembered (LIM-05).
+/// Ids that are remembered at least, of a connection that has used so many (LIM-05), and of how many there is memory at first: most connections
+/// are idle.
 const REMEMBERED: usize = 1024;
+const AT_FIRST: usize = 32;
 /// Given-up requests that an error without an id may belong to, and for how long (UNR-06). Such an error is about a line that the server could
 /// not read, so it comes as soon as the server reads it; a busy server reads late, but hardly later than a request's default time.
 const GIVEN_UP: usize = 64;
@@ -33,17 +35,32 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    fn place(id: u64) -> usize {
-        // The remainder is below the size of the ring.
-        usize::try_from(id % REMEMBERED as u64).unwrap_or(0)
+    fn place(&self, id: u64) -> usize {
+        // The remainder is below the size of the ring, which is not empty.
+        usize::try_from(id % (self.ring.len() as u64).max(1)).unwrap_or(0)
     }
 
     pub(super) fn record(&mut self, id: u64, ending: Ending) {
-        if self.ring.is_empty() {
-            self.ring = alloc::vec![(0, None); REMEMBERED];
+        while self.ring.len() < REMEMBERED
+            && self.ring.get(self.place(id)).is_none_or(|(old, _)| ![0, id].contains(old))
+        {
+            self.grow();
         }
-        if let Some(place) = self.ring.get_mut(Self::place(id)) {
+        let place = self.place(id);
+        if let Some(place) = self.ring.get_mut(place) {
             *place = (id, Some(ending));
+        }
+    }
+
+    /// Two ids that have different places have them in a larger ring too.
+    fn grow(&mut self) {
+        let len = if self.ring.is_empty() { AT_FIRST } else { self.ring.len() * 2 };
+        let old = core::mem::replace(&mut self.ring, alloc::vec![(0, None); len]);
+        for (id, ending) in old {
+            let place = self.place(id);
+            if let Some(place) = self.ring.get_mut(place).filter(|_| id != 0) {
+                *place = (id, ending);
+            }
         }
     }
 
@@ -90,7 +107,7 @@ impl Recent {
     }
 
     fn ending(&self, id: u64) -> Option<Ending> {
-        let &(recorded, ending) = self.ring.get(Self::place(id))?;
+        let &(recorded, ending) = self.ring.get(self.place(id))?;
         ending.filter(|_| recorded == id)
     }
 }
@@ -123,6 +140,21 @@ mod tests {
         assert_eq!((recent.ring.len(), recent.given_up.len()), (REMEMBERED, GIVEN_UP));
         assert_eq!(recent.judge_response(1), DropReason::UnknownId);
         assert_eq!(recent.judge_response(10_000), DropReason::LateResponse);
+        assert_eq!(recent.judge_response(10_000 - 1023), DropReason::LateResponse);
+    }
+
+    // LIM-05, CAN-05: the record grows with the ids that end, and forgets none while it does.
+    #[test]
+    fn the_record_forgets_nothing_while_it_grows() {
+        let mut recent = Recent::default();
+        for id in 1..=1024 {
+            recent.record(id, if id % 3 == 0 { Ending::GivenUp } else { Ending::Answered });
+            assert!(recent.ring.len() <= (4 * id as usize).max(AT_FIRST), "id {id}");
+            for past in 1..=id {
+                let expected = if past % 3 == 0 { DropReason::LateResponse } else { DropReason::DuplicateResponse };
+                assert_eq!(recent.judge_response(past), expected, "id {past} after {id}");
+            }
+        }
     }
 
     // UNR-06: a request given up counts for a moment, and no longer once its late answer is there.

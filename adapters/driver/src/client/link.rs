@@ -16,9 +16,6 @@ use super::turn::{Output, Todo, Turn, Wrote};
 use crate::process::ChildTree;
 use crate::process::SpawnError;
 
-/// Room that a read gets at least.
-const READ: usize = 16 << 10;
-
 /// The driver's end of a connection. Each method takes the lock once, and wakes whoever is concerned after releasing it.
 ///
 /// A loop reads until nothing is there ([`spare_mut`](Self::spare_mut), [`read`](Self::read)), takes a [`turn`](Self::turn), does what it says, and
@@ -67,7 +64,7 @@ impl Link {
 
     /// Room to read into. A read that is dropped loses nothing.
     pub fn spare_mut(&mut self) -> &mut [u8] {
-        self.recv.spare_mut(READ)
+        self.recv.spare_mut(1)
     }
 
     /// So many bytes were read into [`spare_mut`](Self::spare_mut): routes every whole frame, under one lock but for callbacks.
