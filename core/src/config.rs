@@ -55,3 +55,9 @@ pub const DRAIN_SILENCE: Duration = Duration::from_millis(250);
 pub const UNREAD_LIMIT: usize = 64;
 /// The protocol revision that this crate speaks: no handshake, metadata in each request.
 pub const PROTOCOL_VERSION: &str = "2026-07-28";
+/// The revisions of the legacy era, which begin with a handshake, newest first.
+pub const LEGACY_VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// Requests of a server that its legacy client has not answered.
+pub const CLIENT_REQUEST_LIMIT: usize = 64;
+/// Tasks of a server that still report progress after their request was answered (LEG-11).
+pub const TASK_LIMIT: usize = 64;

@@ -80,6 +80,33 @@ pub(crate) fn int(out: &mut Vec<u8>, value: i64) {
     uint(out, value.unsigned_abs());
 }
 
+/// An object that is being written.
+pub(crate) struct Object<'a> {
+    out: &'a mut Vec<u8>,
+    empty: bool,
+}
+
+impl<'a> Object<'a> {
+    pub(crate) fn open(out: &'a mut Vec<u8>) -> Self {
+        out.push(b'{');
+        Self { out, empty: true }
+    }
+
+    /// Begins a member: its value is to be appended.
+    pub(crate) fn member(&mut self, name: &str) -> &mut Vec<u8> {
+        if !core::mem::replace(&mut self.empty, false) {
+            self.out.push(b',');
+        }
+        string(self.out, name);
+        self.out.push(b':');
+        self.out
+    }
+
+    pub(crate) fn close(self) {
+        self.out.push(b'}');
+    }
+}
+
 /// Takes the white space between tokens out of `out[start..]`, if there is a raw line break among it (FRM-02, case 019).
 ///
 /// What stands there is valid JSON, so a raw CR or LF can only stand between tokens, where it means nothing. The usual frame has

@@ -211,6 +211,8 @@ pub enum SendError {
     ReservedMethod,
     /// The era of this connection has no such message (RTE-02).
     NotInThisEra,
+    /// The legacy client has not said that it is initialized (LEG-08).
+    NotInitialized,
     /// The handle or ticket names nothing: its request has ended (RTE-09).
     Ended,
     /// A handler's result is no object, or has no `resultType` where the configuration wants one (MSG-12).
@@ -237,6 +239,9 @@ impl fmt::Display for SendError {
                 f.write_str("this method is sent by the core itself; use the operation that stands for it")
             }
             Self::NotInThisEra => f.write_str("the negotiated protocol revision has no such message"),
+            Self::NotInitialized => {
+                f.write_str("the client has not said that it is initialized; only ping may be sent")
+            }
             Self::Ended => f.write_str("the request has already ended"),
             Self::InvalidResult => {
                 f.write_str("a result must be a JSON object, with a resultType where that is required")

@@ -5,13 +5,13 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use super::progress::Progress;
-use super::{Admission, Config, LogLevel, Ticket};
+use super::{Admission, Config, LogLevel, Session, Ticket};
 use crate::send_buffer::{FrameNumber, SendBuffer};
 use crate::{Id, IdBuf};
 
 /// An id as the tables compare it (MSG-05). Numbers, the usual case, compare without a look at their text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+pub(super) enum Key {
     Number(u64),
     Other(IdBuf),
 }
@@ -37,6 +37,8 @@ pub(super) enum Owner {
         /// Notifications before it that wait as well.
         notes: Notes,
     },
+    /// A request that has been answered, while its batch is not queued.
+    Collected,
 }
 
 /// How far a request is.
@@ -48,6 +50,8 @@ pub(super) enum State {
     Running,
     /// Its handler runs, but nothing more is written for it: it was cancelled, or the server has ended.
     Silent,
+    /// It has been answered, and the task that it began goes on reporting progress (LEG-11).
+    Task,
 }
 
 /// A request that has not ended, or whose handler has not returned.
@@ -57,10 +61,23 @@ pub(super) struct Entry {
     pub(super) state: State,
     /// Its place in the order of arrival.
     arrival: u64,
-    pub(super) log_level: Option<LogLevel>,
+    pub(super) terms: Terms,
     pub(super) progress: Option<Progress>,
     /// Log messages that may still be queued.
     pub(super) logs: Notes,
+    /// Its answer begins a task.
+    task: bool,
+}
+
+/// Under which terms a request came.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    /// The log level it asked for.
+    pub(super) log_level: Option<LogLevel>,
+    /// Its legacy session.
+    pub(super) session: Option<Session>,
+    /// The batch it is an element of.
+    pub(super) batch: Option<u64>,
 }
 
 /// Frames of one request or listen that may still be withdrawn, in order.
@@ -109,10 +126,12 @@ pub(super) struct Table {
     running: usize,
     /// Requests that are owed an answer.
     owed: usize,
+    tasks: usize,
     running_limit: usize,
     waiting_limit: usize,
     waiting_bytes_limit: usize,
     pause_when_full: bool,
+    task_limit: usize,
 }
 
 impl Table {
@@ -128,10 +147,12 @@ impl Table {
             next_arrival: 0,
             running: 0,
             owed: 0,
+            tasks: 0,
             running_limit: config.running_limit,
             waiting_limit: config.waiting_limit,
             waiting_bytes_limit: config.waiting_bytes_limit,
             pause_when_full: config.pause_when_full,
+            task_limit: config.task_limit,
         }
     }
 
@@ -145,7 +166,7 @@ impl Table {
         &mut self,
         id: Id<'_>,
         payload: usize,
-        log_level: Option<LogLevel>,
+        terms: Terms,
         progress: Option<Progress>,
     ) -> Option<(Ticket, Admission)> {
         let (state, admission) = if self.running < self.running_limit {
@@ -170,13 +191,14 @@ impl Table {
         let place = self.slots.get_mut(slot as usize)?;
         let arrival = self.next_arrival;
         self.next_arrival += 1;
-        place.entry = Some(Entry { id: id.into(), state, arrival, log_level, progress, logs: Notes::default() });
+        let logs = Notes::default();
+        place.entry = Some(Entry { id: id.into(), state, arrival, terms, progress, logs, task: false });
         match state {
             State::Waiting(bytes) => {
                 self.waiting.insert(arrival, slot);
                 self.waiting_bytes = self.waiting_bytes.saturating_add(bytes);
             }
-            State::Running | State::Silent => self.running += 1,
+            _ => self.running += 1,
         }
         self.owed += 1;
         self.ids.insert(Key::from(id), Owner::Request(slot));
@@ -217,18 +239,73 @@ impl Table {
         Some(entry)
     }
 
-    /// As [`release`](Self::release), but the id stays taken until the answer is lent.
+    /// As [`release`](Self::release), but the id stays taken until the answer is lent, and a task stays.
     pub(super) fn answered(&mut self, ticket: Ticket, answer: FrameNumber) {
-        let Some(entry) = self.take(ticket) else { return };
-        let key = Key::from(entry.id.as_id());
-        let mut notes = entry.logs;
-        if let Some(frame) = entry.progress.and_then(|progress| progress.frame()) {
-            notes.0.push(frame);
-        }
+        let Some((key, notes)) = self.finish(ticket) else { return };
         if let Some(owner) = self.ids.get_mut(&key) {
             *owner = Owner::Answered { answer, notes };
         }
         self.answered.push_back((answer, key));
+    }
+
+    /// As [`release`](Self::release), but the id stays taken until its batch is queued, and a task stays.
+    pub(super) fn collected(&mut self, ticket: Ticket) -> Option<Key> {
+        let (key, _) = self.finish(ticket)?;
+        if let Some(owner) = self.ids.get_mut(&key) {
+            *owner = Owner::Collected;
+        }
+        Some(key)
+    }
+
+    /// A batch is queued, or the connection gone.
+    pub(super) fn free_id(&mut self, key: &Key) {
+        if matches!(self.ids.get(key), Some(Owner::Collected)) {
+            self.ids.remove(key);
+        }
+    }
+
+    /// Takes a request that is answered out of its slot, or leaves it there as a task. Its notifications may still be queued.
+    fn finish(&mut self, ticket: Ticket) -> Option<(Key, Notes)> {
+        let entry = self.get_mut(ticket)?;
+        let key = Key::from(entry.id.as_id());
+        let mut notes = core::mem::take(&mut entry.logs);
+        if entry.task && entry.state == State::Running {
+            entry.state = State::Task;
+            self.running -= 1;
+            self.owed -= 1;
+            return Some((key, notes));
+        }
+        if let Some(frame) = self.take(ticket)?.progress.and_then(|progress| progress.frame()) {
+            notes.0.push(frame);
+        }
+        Some((key, notes))
+    }
+
+    /// Marks a running request as one whose answer begins a task. `false` if there are too many, or it has no progress token.
+    pub(super) fn begin_task(&mut self, ticket: Ticket) -> bool {
+        let room = self.tasks < self.task_limit;
+        let Some(entry) = self.get_mut(ticket).filter(|entry| entry.state == State::Running) else { return false };
+        if entry.task || !room || entry.progress.is_none() {
+            return entry.task;
+        }
+        entry.task = true;
+        self.tasks += 1;
+        true
+    }
+
+    /// The task is over, or is none: nothing of it is left.
+    pub(super) fn end_task(&mut self, ticket: Ticket) {
+        let Some(entry) = self.get_mut(ticket) else { return };
+        if entry.state == State::Task {
+            self.take(ticket);
+        } else if core::mem::take(&mut entry.task) {
+            self.tasks -= 1;
+        }
+    }
+
+    /// The tasks that go on after their requests.
+    pub(super) fn tasks(&self) -> Vec<Ticket> {
+        self.tickets(|entry| entry.state == State::Task)
     }
 
     /// Answers below this number have been lent: their ids are free.
@@ -255,8 +332,11 @@ impl Table {
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(ticket.slot);
         self.count_out(entry.state, entry.arrival);
-        if entry.state != State::Silent {
+        if !matches!(entry.state, State::Silent | State::Task) {
             self.owed -= 1;
+        }
+        if entry.task {
+            self.tasks -= 1;
         }
         Some(entry)
     }
@@ -268,6 +348,7 @@ impl Table {
                 self.waiting_bytes = self.waiting_bytes.saturating_sub(bytes);
             }
             State::Running | State::Silent => self.running -= 1,
+            State::Task => {}
         }
     }
 
@@ -297,15 +378,19 @@ impl Table {
 
     /// All requests that are owed an answer, in their order of arrival.
     pub(super) fn owed(&self) -> Vec<Ticket> {
-        let mut owed: Vec<_> = (0_u32..)
+        self.tickets(|entry| !matches!(entry.state, State::Silent | State::Task))
+    }
+
+    fn tickets(&self, wanted: impl Fn(&Entry) -> bool) -> Vec<Ticket> {
+        let mut found: Vec<_> = (0_u32..)
             .zip(&self.slots)
             .filter_map(|(slot, place)| {
-                let entry = place.entry.as_ref().filter(|entry| entry.state != State::Silent)?;
+                let entry = place.entry.as_ref().filter(|entry| wanted(entry))?;
                 Some((entry.arrival, Ticket { slot, generation: place.generation }))
             })
             .collect();
-        owed.sort_unstable();
-        owed.into_iter().map(|(_, ticket)| ticket).collect()
+        found.sort_unstable();
+        found.into_iter().map(|(_, ticket)| ticket).collect()
     }
 
     /// Takes an id for a listen.

@@ -1,13 +1,12 @@
-//! Owns the text of what the server writes by itself: refusals, the discover result, acknowledgments, events and endings of
-//! listens, notifications of handlers. It must not know when any of it is written.
+//! Owns the text of what the server writes by itself: results of the core's own, acknowledgments, events and endings of listens,
+//! notifications of handlers, requests to a legacy client. It must not know when any of it is written.
 
-use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Config, LogLevel};
-use crate::config::NAME_LIMIT;
-use crate::encode::{int, raw, string, strip_line_breaks, uint};
+use crate::config::REASON_LIMIT;
+use crate::encode::{Object, int, raw, string, strip_line_breaks, uint};
 use crate::{Filter, Json};
 
 /// The prefix of all keys that the protocol reserves in `_meta`.
@@ -16,6 +15,8 @@ pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersi
 pub(super) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 pub(super) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 pub(super) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+pub(super) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+pub(super) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 const SUBSCRIPTION_ID: &str = r#""_meta":{"io.modelcontextprotocol/subscriptionId":"#;
 
 pub(super) const PARSE_ERROR: i64 = -32700;
@@ -30,13 +31,15 @@ pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
 #[derive(Debug)]
 pub(super) struct Texts {
     /// `["2026-07-28"]`
-    supported: Vec<u8>,
+    pub(super) supported: Vec<u8>,
     /// The message of W-18, as a JSON string.
-    no_initialize: Vec<u8>,
+    pub(super) no_initialize: Vec<u8>,
     /// `"io.modelcontextprotocol/serverInfo":{...}` (META-05).
     pub(super) server_info: Option<Vec<u8>>,
     /// The result of W-14.
     pub(super) discover: Vec<u8>,
+    /// What follows the version in the result of `initialize`.
+    initialized: Vec<u8>,
 }
 
 impl Texts {
@@ -64,7 +67,7 @@ impl Texts {
         let mut no_initialize = Vec::new();
         string(&mut no_initialize, &message);
         let discover = discover(config, &supported, server_info.as_deref());
-        Self { supported, no_initialize, server_info, discover }
+        Self { supported, no_initialize, server_info, discover, initialized: initialized(config) }
     }
 }
 
@@ -90,6 +93,24 @@ fn discover(config: &Config, supported: &[u8], server_info: Option<&[u8]>) -> Ve
     out
 }
 
+/// The result of `initialize` after its version.
+fn initialized(config: &Config) -> Vec<u8> {
+    let mut out = Vec::new();
+    raw(&mut out, r#","capabilities":"#);
+    raw(&mut out, config.capabilities.as_json().get());
+    if let Some(info) = &config.server_info {
+        raw(&mut out, r#","serverInfo":"#);
+        raw(&mut out, info.as_json().get());
+    }
+    if let Some(instructions) = &config.instructions {
+        raw(&mut out, r#","instructions":"#);
+        string(&mut out, instructions);
+    }
+    out.push(b'}');
+    strip_line_breaks(&mut out, 0);
+    out
+}
+
 /// The id of an error response.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ErrorId<'a> {
@@ -101,8 +122,8 @@ pub(super) enum ErrorId<'a> {
     Omitted,
 }
 
-/// Opens an error response, up to and with its message.
-fn open_error(out: &mut Vec<u8>, id: ErrorId<'_>, code: i64) {
+/// Opens an error response, up to its message.
+pub(super) fn open_error(out: &mut Vec<u8>, id: ErrorId<'_>, code: i64) {
     raw(out, r#"{"jsonrpc":"2.0","#);
     match id {
         ErrorId::Token(token) => {
@@ -129,110 +150,12 @@ pub(super) fn error(out: &mut Vec<u8>, id: ErrorId<'_>, code: i64, message: &str
     raw(out, "}}");
 }
 
-/// W-08
-pub(super) fn missing_capability(out: &mut Vec<u8>, token: &str, required: Json<'_>) {
-    open_error(out, ErrorId::Token(token), MISSING_CAPABILITY);
+/// W-08. The legacy era has no code of its own for it.
+pub(super) fn missing_capability(out: &mut Vec<u8>, token: &str, required: Json<'_>, legacy: bool) {
+    open_error(out, ErrorId::Token(token), if legacy { INVALID_PARAMS } else { MISSING_CAPABILITY });
     raw(out, r#""Missing required client capability","data":{"requiredCapabilities":"#);
     raw(out, required.get());
     raw(out, "}}}");
-}
-
-/// Why the core refuses something by itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refusal<'b> {
-    /// W-03
-    Parse,
-    /// W-04
-    Invalid,
-    /// W-05
-    UnknownMethod,
-    /// W-06, by the key of the field.
-    MissingMeta(&'static str),
-    /// LOG-02
-    LogLevel,
-    /// The progress token is neither a string nor an integer.
-    Token,
-    /// `notifications` of a listen is no filter.
-    Filter,
-    /// W-07
-    Version(Cow<'b, str>),
-    /// W-09
-    Busy,
-    /// W-18
-    Initialize(Cow<'b, str>),
-    /// W-19
-    TooLong,
-    /// W-20
-    ShuttingDown,
-    /// A handler ended without an answer.
-    Internal,
-    /// A handler's answer is larger than the outgoing queue.
-    AnswerTooLarge,
-    /// A handler's result is no result (MSG-12).
-    InvalidResult,
-}
-
-impl Refusal<'_> {
-    pub(super) const fn code(&self) -> i64 {
-        match self {
-            Self::Parse => PARSE_ERROR,
-            Self::Invalid | Self::TooLong => INVALID_REQUEST,
-            Self::UnknownMethod => METHOD_NOT_FOUND,
-            Self::MissingMeta(_) | Self::LogLevel | Self::Token | Self::Filter => INVALID_PARAMS,
-            Self::Version(_) | Self::Initialize(_) => UNSUPPORTED_VERSION,
-            Self::Busy | Self::ShuttingDown | Self::Internal | Self::AnswerTooLarge | Self::InvalidResult => {
-                INTERNAL_ERROR
-            }
-        }
-    }
-
-    /// Writes the error response. `line_limit` is for W-19.
-    pub(super) fn write(&self, out: &mut Vec<u8>, id: ErrorId<'_>, texts: &Texts, line_limit: usize) {
-        open_error(out, id, self.code());
-        let message = match self {
-            Self::Parse => r#""Parse error""#,
-            Self::Invalid => r#""Invalid Request""#,
-            Self::UnknownMethod => r#""Method not found""#,
-            Self::MissingMeta(field) => {
-                raw(out, r#""Invalid params: missing _meta field "#);
-                raw(out, field);
-                r#"""#
-            }
-            Self::LogLevel => r#""Invalid params: unknown log level""#,
-            Self::Token => r#""Invalid params: progressToken must be a string or an integer""#,
-            Self::Filter => r#""Invalid params: notifications must be a filter object""#,
-            Self::Busy => r#""Server busy""#,
-            Self::ShuttingDown => r#""Server shutting down""#,
-            Self::Internal => r#""Internal error""#,
-            Self::AnswerTooLarge => r#""Internal error: the answer is too large""#,
-            Self::InvalidResult => r#""Internal error: the handler gave no valid result""#,
-            Self::TooLong => {
-                raw(out, r#""Message too large","data":{"limit":"#);
-                uint(out, u64::try_from(line_limit).unwrap_or(u64::MAX));
-                "}"
-            }
-            Self::Version(requested) => {
-                raw(out, r#""Unsupported protocol version""#);
-                supported(out, texts, requested);
-                "}"
-            }
-            Self::Initialize(requested) => {
-                out.extend_from_slice(&texts.no_initialize);
-                supported(out, texts, requested);
-                "}"
-            }
-        };
-        raw(out, message);
-        raw(out, "}}");
-    }
-}
-
-/// The data of a version error, but for its closing brace. The requested version is peer text: it is echoed up to the limit of names.
-fn supported(out: &mut Vec<u8>, texts: &Texts, requested: &str) {
-    raw(out, r#","data":{"supported":"#);
-    out.extend_from_slice(&texts.supported);
-    raw(out, r#","requested":"#);
-    string(out, cut(requested, NAME_LIMIT));
 }
 
 /// The longest start of `text` that is at most `limit` bytes long and ends between characters.
@@ -251,10 +174,19 @@ pub(super) fn open_result(out: &mut Vec<u8>, token: &str) {
     raw(out, r#","result":"#);
 }
 
-/// W-17
-pub(super) fn pong(out: &mut Vec<u8>, token: &str) {
+/// W-17, and what a legacy request with nothing to say is answered with.
+pub(super) fn empty_result(out: &mut Vec<u8>, token: &str) {
     open_result(out, token);
     raw(out, "{}}");
+}
+
+/// The result of `initialize` (LEG-03).
+pub(super) fn opened(out: &mut Vec<u8>, token: &str, version: &str, texts: &Texts) {
+    open_result(out, token);
+    raw(out, r#"{"protocolVersion":"#);
+    string(out, version);
+    out.extend_from_slice(&texts.initialized);
+    out.push(b'}');
 }
 
 /// W-14
@@ -307,14 +239,22 @@ pub(super) fn acknowledgment(out: &mut Vec<u8>, token: &str, granted: &Filter) {
     raw(out, "}}}");
 }
 
-/// W-11: `method` is a JSON string.
-pub(super) fn event(out: &mut Vec<u8>, token: &str, method: &str, uri: Option<&str>) {
+/// W-11: `method` is a JSON string. Without a token it is the same for a legacy client (LEG-08).
+pub(super) fn event(out: &mut Vec<u8>, token: Option<&str>, method: &str, uri: Option<&str>) {
+    if token.is_none() && uri.is_none() {
+        raw(out, r#"{"jsonrpc":"2.0","method":"#);
+        raw(out, method);
+        out.push(b'}');
+        return;
+    }
     open_notification(out, method);
-    raw(out, SUBSCRIPTION_ID);
-    raw(out, token);
-    out.push(b'}');
+    if let Some(token) = token {
+        raw(out, SUBSCRIPTION_ID);
+        raw(out, token);
+        out.push(b'}');
+    }
     if let Some(uri) = uri {
-        raw(out, r#","uri":"#);
+        raw(out, if token.is_some() { r#","uri":"# } else { r#""uri":"# });
         string(out, uri);
     }
     raw(out, "}}");
@@ -373,6 +313,54 @@ fn number(out: &mut Vec<u8>, value: f64) {
     } else {
         out.push(b'0');
     }
+}
+
+/// A request to a legacy client. With `token`, its id is its progress token too; a `progressToken` in the params gives way to it.
+pub(super) fn client_request(out: &mut Vec<u8>, id: u64, method: &str, params: Option<Json<'_>>, token: bool) {
+    raw(out, r#"{"jsonrpc":"2.0","id":"#);
+    uint(out, id);
+    raw(out, r#","method":"#);
+    string(out, method);
+    if token {
+        let params = params.unwrap_or(Json::EMPTY);
+        raw(out, r#","params":"#);
+        let mut object = Object::open(out);
+        let mut meta = Object::open(object.member("_meta"));
+        uint(meta.member("progressToken"), id);
+        let given = params.members().filter(|(name, _)| name == "_meta").flat_map(|(_, given)| given.members());
+        given.filter(|(key, _)| key != "progressToken").for_each(|(key, value)| raw(meta.member(&key), value.get()));
+        meta.close();
+        let rest = params.members().filter(|(name, _)| name != "_meta");
+        rest.for_each(|(name, value)| raw(object.member(&name), value.get()));
+        object.close();
+    } else if let Some(params) = params {
+        raw(out, r#","params":"#);
+        raw(out, params.get());
+    }
+    out.push(b'}');
+}
+
+/// A notification to a legacy client.
+pub(super) fn client_notification(out: &mut Vec<u8>, method: &str, params: Option<Json<'_>>) {
+    raw(out, r#"{"jsonrpc":"2.0","method":"#);
+    string(out, method);
+    if let Some(params) = params {
+        raw(out, r#","params":"#);
+        raw(out, params.get());
+    }
+    out.push(b'}');
+}
+
+/// W-01, from the server: its request to a legacy client is given up. The reason is cut at [`REASON_LIMIT`].
+pub(super) fn cancellation(out: &mut Vec<u8>, id: u64, reason: Option<&str>) {
+    open_notification(out, r#""notifications/cancelled""#);
+    raw(out, r#""requestId":"#);
+    uint(out, id);
+    if let Some(reason) = reason {
+        raw(out, r#","reason":"#);
+        string(out, cut(reason, REASON_LIMIT));
+    }
+    raw(out, "}}");
 }
 
 /// A log message of a request.

@@ -1,11 +1,12 @@
-//! Owns what a request must be before anything is done for it: the metadata it carries and the order of the checks (META-07).
-//! Each request is judged by itself (RTE-10); this module keeps no state and must not know what is in flight or how much runs.
+//! Owns what a request must be before anything is done for it: its era (VER-10 to VER-13), the metadata it carries and the order of the
+//! checks (META-07). Each request is judged by itself (RTE-10); this module keeps no state and must not know what is in flight or how much runs.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 
-use super::answers::{CLIENT_CAPABILITIES, CLIENT_INFO, PREFIX, PROTOCOL_VERSION, Refusal};
-use super::{LogLevel, Request};
+use super::answers::{CLIENT_CAPABILITIES, CLIENT_INFO, PREFIX, PROTOCOL_VERSION};
+use super::refusals::Refusal;
+use super::{Grants, LogLevel, Request, Session};
 use crate::config::NAME_LIMIT;
 use crate::{Id, Json};
 
@@ -20,8 +21,37 @@ pub(super) enum Verdict<'b> {
     Discover,
     /// `subscriptions/listen`, with its `notifications` object.
     Listen(Json<'b>),
+    /// `initialize`, well-formed.
+    Initialize(Opening<'b>),
+    /// `logging/setLevel` of a legacy session.
+    SetLevel(LogLevel),
+    /// `resources/subscribe` of a legacy session, or (false) `resources/unsubscribe`.
+    Subscribe(Cow<'b, str>, bool),
     /// It is for a handler; with its progress token.
     Call(Request<'b>, Option<Id<'b>>),
+}
+
+/// What an `initialize` says.
+#[derive(Debug)]
+pub(super) struct Opening<'b> {
+    pub(super) version: Cow<'b, str>,
+    /// An object.
+    pub(super) capabilities: Json<'b>,
+    pub(super) client_info: Option<Json<'b>>,
+}
+
+/// What a request is judged by, besides itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Served<'a> {
+    /// Modern versions.
+    pub(super) versions: &'a [String],
+    /// Whether legacy versions are served.
+    pub(super) legacy: bool,
+    /// The legacy session that is open, with its version.
+    pub(super) session: Option<(Session, &'static str)>,
+    pub(super) grants: Grants,
+    /// The request is an element of a batch.
+    pub(super) in_batch: bool,
 }
 
 /// The fields of `_meta` that the core reads, as they stand there.
@@ -68,27 +98,94 @@ fn member<'b>(object: Json<'b>, name: &str) -> Option<Json<'b>> {
 }
 
 /// Judges a request from its era on; what comes before (frame, shape, duplicate id) and after (capacity) is the facade's.
-pub(super) fn check<'b>(
-    versions: &[String],
-    id: Id<'b>,
-    method: Cow<'b, str>,
-    params: Option<Json<'b>>,
-) -> Verdict<'b> {
+pub(super) fn check<'b>(served: Served<'_>, id: Id<'b>, method: Cow<'b, str>, params: Option<Json<'b>>) -> Verdict<'b> {
     let fields = Fields::read(params);
-    if !fields.claims_modern() {
-        match &*method {
-            "ping" => return Verdict::Pong,
-            "initialize" => {
-                let requested =
-                    params.and_then(|p| member(p, "protocolVersion")).and_then(Json::as_str).unwrap_or_default();
-                return Verdict::Refuse(Refusal::Initialize(requested));
-            }
+    // A server that is legacy only knows no modern metadata: it is like any other.
+    let claims_modern = fields.claims_modern() && !served.versions.is_empty();
+    let verdict = match (&*method, served.session) {
+        _ if claims_modern && served.in_batch => Err(Refusal::Invalid),
+        _ if claims_modern => modern(served.versions, id, method, params, fields),
+        ("ping", _) => Ok(Verdict::Pong),
+        // LEG-10
+        ("initialize", _) if served.in_batch => Err(Refusal::Invalid),
+        ("initialize", _) if served.legacy => initialize(params),
+        ("initialize", _) => {
+            let requested =
+                params.and_then(|p| member(p, "protocolVersion")).and_then(Json::as_str).unwrap_or_default();
+            Err(Refusal::Initialize(requested))
+        }
+        (_, Some((session, version))) => legacy((session, version, served.grants), id, method, params, &fields),
+        // VER-12: no era is chosen yet.
+        _ if !served.versions.is_empty() => modern(served.versions, id, method, params, fields),
+        // Probing clients take this for what it is: a server that wants a handshake.
+        ("server/discover", None) => Err(Refusal::UnknownMethod),
+        (_, None) => Err(Refusal::NotInitialized),
+    };
+    verdict.unwrap_or_else(Verdict::Refuse)
+}
+
+fn initialize<'b>(params: Option<Json<'b>>) -> Result<Verdict<'b>, Refusal<'b>> {
+    let mut opening = Opening { version: Cow::Borrowed(""), capabilities: Json::EMPTY, client_info: None };
+    let mut version = None;
+    for (name, value) in params.into_iter().flat_map(Json::members) {
+        match &*name {
+            "protocolVersion" => version = value.as_str(),
+            "capabilities" if value.is_object() => opening.capabilities = value,
+            "clientInfo" if value.is_object() => opening.client_info = Some(value),
+            // A client that says nothing of its capabilities has none; one that says something else is refused.
+            "capabilities" | "clientInfo" => return Err(Refusal::Opening),
             _ => {}
         }
     }
-    match modern(versions, id, method, params, fields) {
-        Ok(verdict) => verdict,
-        Err(refusal) => Verdict::Refuse(refusal),
+    opening.version = version.ok_or(Refusal::Opening)?;
+    Ok(Verdict::Initialize(opening))
+}
+
+/// Judges a request of a legacy session.
+fn legacy<'b>(
+    (session, version, grants): (Session, &'static str, Grants),
+    id: Id<'b>,
+    method: Cow<'b, str>,
+    params: Option<Json<'b>>,
+    fields: &Fields<'b>,
+) -> Result<Verdict<'b>, Refusal<'b>> {
+    let params = params.unwrap_or(Json::EMPTY);
+    if !params.is_object() {
+        return Err(Refusal::Params);
+    }
+    let token = match fields.token {
+        None => None,
+        Some(token) => Some(progress_token(token)?),
+    };
+    match &*method {
+        "logging/setLevel" if grants.logging => {
+            let level = member(params, "level").and_then(Json::as_str).and_then(|name| LogLevel::parse(&name));
+            level.map(Verdict::SetLevel).ok_or(Refusal::LogLevel)
+        }
+        "resources/subscribe" | "resources/unsubscribe" if grants.subscribe => {
+            let uri = member(params, "uri").and_then(Json::as_str).ok_or(Refusal::Uri)?;
+            Ok(Verdict::Subscribe(uri, method == "resources/subscribe"))
+        }
+        // Without the capability there is no such method; the last two are the modern era's.
+        "logging/setLevel"
+        | "resources/subscribe"
+        | "resources/unsubscribe"
+        | "server/discover"
+        | "subscriptions/listen" => Err(Refusal::UnknownMethod),
+        _ => Ok(Verdict::Call(
+            Request {
+                id,
+                method,
+                params,
+                version: Cow::Borrowed(version),
+                session: Some(session),
+                client_capabilities: None,
+                client_info: None,
+                log_level: None,
+                wants_progress: token.is_some(),
+            },
+            token,
+        )),
     }
 }
 
@@ -131,7 +228,8 @@ fn modern<'b>(
                 method,
                 params,
                 version,
-                client_capabilities: capabilities,
+                session: None,
+                client_capabilities: Some(capabilities),
                 client_info: fields.info,
                 log_level,
                 wants_progress: token.is_some(),

@@ -4,11 +4,30 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::LogLevel;
 use crate::config as defaults;
 use crate::{ConfigError, JsonBuf};
 
-/// Versions that begin with a handshake: no list of a modern server names them (META-03).
-const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+/// Which eras a server serves. Modern: no handshake, metadata in each request. Legacy: the revisions that begin with `initialize`.
+///
+/// ```
+/// use mcp_wire::server::{Config, Eras};
+///
+/// let mut config = Config::new("demo", "1.0");
+/// assert!(!config.versions.is_empty() && !config.legacy_versions.is_empty());
+/// config.serve(Eras::Modern);
+/// assert!(config.legacy_versions.is_empty());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Eras {
+    /// Modern requests only; `initialize` is refused with the versions served (VER-13).
+    Modern,
+    /// Both, also on one connection; each request is judged by itself (VER-10).
+    Dual,
+    /// Legacy requests only.
+    Legacy,
+}
 
 /// The configuration of a server [`Connection`](super::Connection).
 ///
@@ -23,14 +42,26 @@ const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Config {
-    /// `serverInfo` of each result (META-05): an object with `name` and `version`; `None` leaves it out.
+    /// `serverInfo` of each modern result (META-05) and of the result of `initialize`: an object with `name` and `version`; `None` leaves it
+    /// out, which a server that serves the legacy era cannot.
     pub server_info: Option<JsonBuf>,
-    /// `capabilities` of the discover result: an object. Decides which kinds of change a listen is granted (SUB-03).
+    /// `capabilities` of the discover result and of the result of `initialize`: an object. Decides which kinds of change a listen is
+    /// granted (SUB-03), and which a legacy client is told of (LEG-08).
     pub capabilities: JsonBuf,
-    /// `instructions` of the discover result.
+    /// `instructions` of the discover result and of the result of `initialize`.
     pub instructions: Option<String>,
-    /// Modern protocol versions served.
+    /// Modern protocol versions served; none: the server is legacy only.
     pub versions: Vec<String>,
+    /// Legacy protocol versions served, of [`LEGACY_VERSIONS`](crate::config::LEGACY_VERSIONS); none: the server is modern only.
+    pub legacy_versions: Vec<String>,
+    /// The least level of the log messages that a legacy client gets before its `logging/setLevel`; `None`: none.
+    pub legacy_log_level: Option<LogLevel>,
+    /// Requests to a legacy client in flight; one more gets `SendError::Full`.
+    pub client_request_limit: usize,
+    /// Time for a legacy client's answer, from the request's first byte (TMO-01); before that, its time in the queue.
+    pub client_request_timeout: Duration,
+    /// Tasks that report progress after their request was answered (LEG-11).
+    pub task_limit: usize,
     /// Handlers that run (LIM-02).
     pub running_limit: usize,
     /// Requests that wait for a permit (LIM-02).
@@ -60,7 +91,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The defaults, for a server of this name and version with no capability.
+    /// The defaults, for a server of this name and version with no capability. It serves both eras.
     #[must_use]
     pub fn new(name: &str, version: &str) -> Self {
         #[derive(serde::Serialize)]
@@ -73,6 +104,11 @@ impl Config {
             capabilities: JsonBuf::from(crate::Json::EMPTY),
             instructions: None,
             versions: alloc::vec![defaults::PROTOCOL_VERSION.to_string()],
+            legacy_versions: defaults::LEGACY_VERSIONS.map(ToString::to_string).to_vec(),
+            legacy_log_level: Some(LogLevel::Info),
+            client_request_limit: defaults::CLIENT_REQUEST_LIMIT,
+            client_request_timeout: defaults::REQUEST_TIMEOUT,
+            task_limit: defaults::TASK_LIMIT,
             running_limit: defaults::RUNNING_LIMIT,
             waiting_limit: defaults::WAITING_LIMIT,
             waiting_bytes_limit: defaults::WAITING_BYTES_LIMIT,
@@ -89,6 +125,17 @@ impl Config {
         }
     }
 
+    /// Serves all known versions of these eras.
+    pub fn serve(&mut self, eras: Eras) {
+        let modern = || alloc::vec![defaults::PROTOCOL_VERSION.to_string()];
+        let legacy = || defaults::LEGACY_VERSIONS.map(ToString::to_string).to_vec();
+        (self.versions, self.legacy_versions) = match eras {
+            Eras::Modern => (modern(), Vec::new()),
+            Eras::Dual => (modern(), legacy()),
+            Eras::Legacy => (Vec::new(), legacy()),
+        };
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         if let Some(info) = &self.server_info {
             let text =
@@ -100,11 +147,20 @@ impl Config {
         if !self.capabilities.as_json().is_object() {
             return Err(ConfigError::BadJson { field: "capabilities" });
         }
-        if self.versions.is_empty() {
-            return Err(ConfigError::Conflict { what: "versions must name at least one protocol version" });
-        }
-        if self.versions.iter().any(|version| LEGACY_VERSIONS.contains(&version.as_str())) {
-            return Err(ConfigError::Conflict { what: "versions must not name a version of the legacy era" });
+        let is_legacy = |version: &String| defaults::LEGACY_VERSIONS.contains(&version.as_str());
+        let conflict = if self.versions.is_empty() && self.legacy_versions.is_empty() {
+            Some("versions or legacy_versions must name at least one protocol version")
+        } else if self.versions.iter().any(is_legacy) {
+            Some("versions must not name a version of the legacy era")
+        } else if !self.legacy_versions.iter().all(is_legacy) {
+            Some("legacy_versions must name versions of the legacy era only")
+        } else if self.server_info.is_none() && !self.legacy_versions.is_empty() {
+            Some("the legacy era needs a server_info; without one, legacy_versions must be empty")
+        } else {
+            None
+        };
+        if let Some(what) = conflict {
+            return Err(ConfigError::Conflict { what });
         }
         let limits = [
             ("running_limit", self.running_limit),

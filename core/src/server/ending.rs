@@ -2,7 +2,7 @@
 //! and a peer that is gone (SHD-07). It must not know what requests are about.
 
 use super::admission::State;
-use super::answers::Refusal;
+use super::refusals::Refusal;
 use super::{Connection, Ended, Signal};
 use crate::Instant;
 
@@ -27,6 +27,8 @@ impl Connection {
     pub fn end_of_input(&mut self, now: Instant) {
         self.tick(now);
         self.input_ended = true;
+        self.close_batch(now);
+        self.end_client_requests();
         self.drain(Ended::EndOfInput);
     }
 
@@ -56,14 +58,17 @@ impl Connection {
             let _ = self.flush_report(ticket);
             self.forget_report(ticket);
             let Some(entry) = self.table.get(ticket) else { continue };
-            let (token, running) = (entry.id.clone(), entry.state == State::Running);
+            let (token, running, batch) = (entry.id.clone(), entry.state == State::Running, entry.terms.batch);
             self.signals.push_back(Signal::Cancelled { ticket, running, reason: None });
             if running {
                 self.table.silence(ticket);
             } else {
                 self.table.release(ticket);
             }
-            self.own_error(token.as_id(), &Refusal::ShuttingDown);
+            self.own_error(batch, token.as_id(), &Refusal::ShuttingDown);
+            if let Some(batch) = batch {
+                self.settle_in_batch(batch);
+            }
         }
         self.check_drained();
     }
@@ -83,6 +88,8 @@ impl Connection {
             if !self.table.is_owed() {
                 self.phase = Phase::Flushing(how);
                 self.blocked = None;
+                self.end_client_requests();
+                self.end_tasks();
             }
         }
     }
@@ -116,6 +123,9 @@ impl Connection {
         }
         self.phase = Phase::Gone;
         self.blocked = None;
+        self.end_client_requests();
+        self.end_tasks();
+        self.forget_batches();
         self.out.clear();
         self.own.clear();
         self.table.forget_answers();

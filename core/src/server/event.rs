@@ -5,7 +5,7 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 
 use crate::client::Dropped;
-use crate::{Id, Json};
+use crate::{Cause, Delivery, ErrorObject, Id, Json};
 
 /// A request that the caller has been given. Slots are dense and reused; the ticket as a whole never names another request.
 ///
@@ -28,6 +28,32 @@ impl Ticket {
         self.slot as usize
     }
 }
+
+/// A legacy session: what a legacy client opened with `initialize`, the proof that requests can be sent to it (RTE-02). There is no
+/// way to one but [`Request::session`] and [`Event::Initialize`].
+///
+/// ```
+/// # use mcp_wire::server::{Request, Session};
+/// fn may_ask(request: &Request<'_>) -> Option<Session> {
+///     request.session
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Session(pub(crate) u64);
+
+/// A request of the server's to its legacy client, never reused.
+///
+/// ```
+/// # use mcp_wire::server::{ClientRequest, Signal};
+/// fn ended(signal: &Signal) -> Option<ClientRequest> {
+///     match signal {
+///         Signal::ClientRequestEnded { request, .. } => Some(*request),
+///         _ => None,
+///     }
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientRequest(pub(crate) u64);
 
 /// Whether a request runs now.
 ///
@@ -60,13 +86,15 @@ pub struct Request<'b> {
     pub method: Cow<'b, str>,
     /// The params, an object, unchanged, `_meta` included.
     pub params: Json<'b>,
-    /// `protocolVersion` of its metadata.
+    /// `protocolVersion` of its metadata, or the version of its legacy session.
     pub version: Cow<'b, str>,
-    /// `clientCapabilities` of its metadata: an object.
-    pub client_capabilities: Json<'b>,
-    /// `clientInfo` of its metadata.
+    /// The legacy session it belongs to; `None` for a modern request.
+    pub session: Option<Session>,
+    /// `clientCapabilities` of its metadata: an object. A legacy client has told them once ([`Connection::client`](super::Connection::client)).
+    pub client_capabilities: Option<Json<'b>>,
+    /// `clientInfo` of its metadata. A legacy client has told it once.
     pub client_info: Option<Json<'b>>,
-    /// The log level it asked for (LOG-01).
+    /// The log level it asked for (LOG-01). A legacy client sets one for its session.
     pub log_level: Option<LogLevel>,
     /// Whether it gave a progress token (PRG-02).
     pub wants_progress: bool,
@@ -91,6 +119,34 @@ pub enum Event<'b> {
         admission: Admission,
         /// The request.
         request: Request<'b>,
+    },
+    /// A client has opened a legacy session (LEG-03), in place of an earlier one if there was one. It is answered.
+    Initialize {
+        /// The session.
+        session: Session,
+        /// The version they agree on.
+        version: &'static str,
+    },
+    /// A request to the client has its result; it has ended.
+    ClientResult {
+        /// Which request.
+        request: ClientRequest,
+        /// The result, unchanged.
+        result: Json<'b>,
+    },
+    /// A request to the client has an error response; it has ended.
+    ClientError {
+        /// Which request.
+        request: ClientRequest,
+        /// The error, unchanged.
+        error: ErrorObject<'b>,
+    },
+    /// Progress of a request to the client.
+    ClientProgress {
+        /// Which request.
+        request: ClientRequest,
+        /// The params, unchanged.
+        params: Json<'b>,
     },
     /// A cancellation came (CAN-08); if it names a request that has not ended, [`Signal::Cancelled`] follows.
     Cancellation {
@@ -152,6 +208,15 @@ pub enum Signal {
         ticket: Ticket,
         /// The code that the handler gave.
         code: i64,
+    },
+    /// A request to the client ended without an answer.
+    ClientRequestEnded {
+        /// Which request.
+        request: ClientRequest,
+        /// Why.
+        cause: Cause,
+        /// What is known of its delivery.
+        delivery: Delivery,
     },
 }
 

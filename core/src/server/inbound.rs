@@ -5,10 +5,11 @@ use alloc::borrow::Cow;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use super::admission::{Owner, State};
-use super::answers::{self, ErrorId, Refusal, Texts};
+use super::admission::{Key, Owner, State, Terms};
+use super::answers::{self, ErrorId, Texts};
 use super::checks::{self, Verdict};
 use super::progress::Progress;
+use super::refusals::Refusal;
 use super::{Connection, Event, Request, Signal};
 use crate::client::Dropped;
 use crate::config::REASON_LIMIT;
@@ -25,14 +26,21 @@ impl Connection {
         }
         match message {
             Message::Request { id, method, params } => self.request(id, method, params),
-            Message::Notification { method, params } if method == "notifications/cancelled" => {
-                self.cancellation(params)
-            }
-            Message::Notification { method, params } => Event::Notification { method, params },
-            Message::Response { id, .. } => unexpected_response(Some(id), None),
-            Message::Error { id, error } => unexpected_response(id, Some(error.code)),
+            Message::Notification { method, params } => self.notification(method, params),
+            Message::Response { id, result } => self.client_response(Some(id), Ok(result)),
+            Message::Error { id, error } => self.client_response(id, Err(error)),
             Message::Unreadable(line) => self.unreadable(line),
         }
+    }
+
+    fn notification<'b>(&mut self, method: Cow<'b, str>, params: Option<Json<'b>>) -> Event<'b> {
+        match &*method {
+            "notifications/cancelled" => return self.cancellation(params),
+            "notifications/progress" if self.sessions.is_open() => return self.client_progress(params),
+            "notifications/initialized" => self.initialized(),
+            _ => {}
+        }
+        Event::Notification { method, params }
     }
 
     fn request<'b>(&mut self, id: Id<'b>, method: Cow<'b, str>, params: Option<Json<'b>>) -> Event<'b> {
@@ -40,18 +48,18 @@ impl Connection {
             self.own_null_error(&Refusal::Invalid);
             return Event::Refused { id, code: answers::INVALID_REQUEST };
         }
-        match checks::check(&self.config.versions, id, method, params) {
+        match checks::check(self.served(), id, method, params) {
             Verdict::Call(request, token) => self.admit(request, token),
             Verdict::Refuse(refusal) => self.refuse(id, &refusal),
-            Verdict::Pong => {
-                self.own(|out, _| answers::pong(out, id.token()));
-                Event::Handled
-            }
+            Verdict::Pong => self.reply_empty(id),
             Verdict::Discover => {
                 self.own(|out, texts| answers::discovered(out, id.token(), texts));
                 Event::Handled
             }
             Verdict::Listen(asked) => self.open_listen(id, asked),
+            Verdict::Initialize(opening) => self.initialize(id, &opening),
+            Verdict::SetLevel(level) => self.set_level(id, level),
+            Verdict::Subscribe(uri, subscribe) => self.subscribe(id, uri, subscribe),
         }
     }
 
@@ -61,8 +69,14 @@ impl Connection {
         }
         let progress = token.map(|token| Progress::new(token.into()));
         let payload = request.params.get().len();
-        match self.table.admit(request.id, payload, request.log_level, progress) {
-            Some((ticket, admission)) => Event::Request { ticket, admission, request },
+        let terms = Terms { log_level: request.log_level, session: request.session, batch: self.batches.current() };
+        let admitted =
+            if self.batches.is_crowded() { None } else { self.table.admit(request.id, payload, terms, progress) };
+        match admitted {
+            Some((ticket, admission)) => {
+                self.batches.owe();
+                Event::Request { ticket, admission, request }
+            }
             None => self.refuse(request.id, &Refusal::Busy),
         }
     }
@@ -95,11 +109,17 @@ impl Connection {
                 }
                 withdrawn
             }
+            Some(Owner::Collected) => {
+                let key = Key::from(id);
+                self.table.free_id(&key);
+                self.batches.withdraw(&key)
+            }
             Some(&Owner::Request(slot)) => {
                 let Some(ticket) = self.table.ticket(slot) else { return false };
-                let Some(state) = self.table.get(ticket).map(|entry| entry.state) else { return false };
-                let running = match state {
-                    State::Silent => return false,
+                let Some(entry) = self.table.get(ticket) else { return false };
+                let batch = entry.terms.batch;
+                let running = match entry.state {
+                    State::Silent | State::Task => return false,
                     State::Running => {
                         self.withdraw_notes(ticket);
                         self.table.silence(ticket);
@@ -111,6 +131,9 @@ impl Connection {
                     }
                 };
                 self.signals.push_back(Signal::Cancelled { ticket, running, reason: reason.map(ToString::to_string) });
+                if let Some(batch) = batch {
+                    self.settle_in_batch(batch);
+                }
                 self.made_room();
                 self.check_drained();
                 true
@@ -120,6 +143,9 @@ impl Connection {
 
     /// Answers a line that is no message at most once, and never one that may be an answer itself: else two ends could feed each other.
     fn unreadable<'b>(&mut self, line: Unreadable<'b>) -> Event<'b> {
+        if let (Shape::Response, Some(id)) = (line.shape, line.id) {
+            self.unreadable_client_response(id, line.code, line.reason);
+        }
         // An id that is in flight would answer the request that has it (MSG-07).
         let id = line.id.filter(|&id| line.reason != UnreadableReason::IdTooLong && !self.table.is_taken(id));
         let refusal = match (line.shape, line.reason) {
@@ -142,7 +168,7 @@ impl Connection {
         };
         match (refusal, id) {
             (None, _) => {}
-            (Some(refusal), Some(id)) => self.own_error(id, &refusal),
+            (Some(refusal), Some(id)) => self.own_error(self.batches.current(), id, &refusal),
             (Some(refusal), None) => self.own_null_error(&refusal),
         }
         let reason = DropReason::Unreadable(line.reason);
@@ -151,13 +177,19 @@ impl Connection {
 
     /// Answers a request with an error of the core's own.
     pub(super) fn refuse<'b>(&mut self, id: Id<'b>, refusal: &Refusal<'_>) -> Event<'b> {
-        self.own_error(id, refusal);
+        self.own_error(self.batches.current(), id, refusal);
         Event::Refused { id, code: refusal.code() }
     }
 
-    pub(super) fn own_error(&mut self, id: Id<'_>, refusal: &Refusal<'_>) {
+    pub(super) fn own_error(&mut self, batch: Option<u64>, id: Id<'_>, refusal: &Refusal<'_>) {
         let limit = self.config.line_limit;
-        self.own(|out, texts| refusal.write(out, ErrorId::Token(id.token()), texts, limit));
+        self.reply(batch, |out, texts| refusal.write(out, ErrorId::Token(id.token()), texts, limit));
+    }
+
+    /// Answers a request that has nothing to be told.
+    pub(super) fn reply_empty<'b>(&mut self, id: Id<'b>) -> Event<'b> {
+        self.reply(self.batches.current(), |out, _| answers::empty_result(out, id.token()));
+        Event::Handled
     }
 
     /// An error response that names no id, at a limited rate (UNR-03).
@@ -167,7 +199,25 @@ impl Connection {
         }
         let id = if self.config.omit_null_id { ErrorId::Omitted } else { ErrorId::Null };
         let limit = self.config.line_limit;
-        self.own(|out, texts| refusal.write(out, id, texts, limit));
+        self.reply(self.batches.current(), |out, texts| refusal.write(out, id, texts, limit));
+    }
+
+    /// Queues an answer that the core makes itself, or has it collected by the batch it belongs to.
+    fn reply(&mut self, batch: Option<u64>, write: impl FnOnce(&mut Vec<u8>, &Texts)) {
+        let Some(batch) = batch else {
+            self.own(write);
+            return;
+        };
+        let mut frame = Vec::new();
+        write(&mut frame, &self.texts);
+        self.own.hold(frame.len());
+        self.batches.add(batch, None, frame, true);
+    }
+
+    /// A request of a batch is owed nothing any more.
+    pub(super) fn settle_in_batch(&mut self, batch: u64) {
+        self.batches.settle(batch);
+        self.check_batch(batch);
     }
 
     /// Queues a frame that the core makes itself. It always finds room: its budget pauses reading instead (LIM-04).
@@ -184,11 +234,6 @@ impl Connection {
     pub const fn suppressed_answers(&self) -> u64 {
         self.own.suppressed()
     }
-}
-
-/// A modern server sends no requests, so nothing can be answered to it (RTE-01).
-fn unexpected_response<'b>(id: Option<Id<'b>>, code: Option<i64>) -> Event<'b> {
-    Event::Dropped(Dropped { reason: DropReason::UnexpectedResponse, id, code, len: 0 })
 }
 
 fn cut_reason(reason: Cow<'_, str>) -> Cow<'_, str> {

@@ -1,6 +1,7 @@
-//! Owns the listen streams: what each was granted, the changes published to it, its end (SUB-01 to SUB-07, SUB-12, SUB-13).
-//! It must not know requests that handlers run for.
+//! Owns the listen streams: what each was granted, the changes published to it, its end (SUB-01 to SUB-07, SUB-12, SUB-13). A legacy
+//! session has one that needs no request (LEG-08). It must not know requests that handlers run for.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -10,7 +11,8 @@ use core::fmt;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 
 use super::admission::Notes;
-use super::answers::{self, Refusal};
+use super::answers;
+use super::refusals::Refusal;
 use super::{Change, Config, Connection, Event};
 use crate::{Filter, Id, IdBuf, Instant, Json, SendError};
 
@@ -23,7 +25,7 @@ pub(super) struct Grants {
     tools: bool,
     prompts: bool,
     resources: bool,
-    subscribe: bool,
+    pub(super) subscribe: bool,
     /// Log messages (LOG-01).
     pub(super) logging: bool,
 }
@@ -50,6 +52,8 @@ impl Grants {
 pub(super) struct Listens {
     /// In the order in which they were opened.
     open: BTreeMap<u64, Listen>,
+    /// What the legacy session is told of: every list, and what it subscribed to.
+    session: Option<Listen>,
     next: u64,
     limit: usize,
     /// What the URIs of all together cost.
@@ -61,7 +65,10 @@ pub(super) struct Listens {
 
 #[derive(Debug)]
 struct Listen {
-    id: IdBuf,
+    /// `None` for the legacy session.
+    id: Option<IdBuf>,
+    /// Nothing is told yet: the legacy client has not said that it is initialized (LEG-08).
+    held: bool,
     /// The kinds of list that it was granted, and those that changed and could not be told yet.
     lists: Lists,
     missed: Lists,
@@ -101,12 +108,64 @@ impl Listens {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             open: BTreeMap::new(),
+            session: None,
             next: 0,
             limit: config.listen_limit,
             bytes: 0,
             bytes_limit: config.listen_bytes_limit,
             missed: false,
         }
+    }
+
+    /// A legacy client hears of every list that the server declares, once it is ready.
+    pub(super) fn open_session(&mut self, grants: Grants) {
+        self.close_session();
+        let lists = Lists { tools: grants.tools, prompts: grants.prompts, resources: grants.resources };
+        self.session = Some(Listen {
+            id: None,
+            held: true,
+            lists,
+            missed: Lists::default(),
+            uris: Vec::new(),
+            cost: 0,
+            notes: Notes::default(),
+        });
+    }
+
+    pub(super) fn close_session(&mut self) {
+        if let Some(before) = self.session.take() {
+            self.bytes = self.bytes.saturating_sub(before.cost);
+        }
+    }
+
+    pub(super) fn release_session(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.held = false;
+            self.missed = true;
+        }
+    }
+
+    /// Subscribes the legacy session to a resource; `false` if there is no room for it. Twice is once.
+    pub(super) fn subscribe(&mut self, uri: Cow<'_, str>) -> bool {
+        let Some(session) = &mut self.session else { return false };
+        let Err(at) = session.uris.binary_search_by(|s| (*s.uri).cmp(&uri)) else { return true };
+        let cost = uri.len().saturating_add(PER_URI);
+        if cost > self.bytes_limit.saturating_sub(self.bytes) {
+            return false;
+        }
+        session.uris.insert(at, Subscribed { uri: uri.into_owned().into_boxed_str(), missed: false });
+        session.cost = session.cost.saturating_add(cost);
+        self.bytes = self.bytes.saturating_add(cost);
+        true
+    }
+
+    pub(super) fn unsubscribe(&mut self, uri: &str) {
+        let Some(session) = &mut self.session else { return };
+        let Ok(at) = session.uris.binary_search_by(|s| (*s.uri).cmp(uri)) else { return };
+        session.uris.remove(at);
+        let cost = uri.len().saturating_add(PER_URI);
+        session.cost = session.cost.saturating_sub(cost);
+        self.bytes = self.bytes.saturating_sub(cost);
     }
 
     /// What of a requested filter is honoured (SUB-02), in the order of the request and without repetitions.
@@ -204,7 +263,9 @@ impl Connection {
         listens.bytes = listens.bytes.saturating_add(cost);
         let number = listens.next;
         listens.next += 1;
-        listens.open.insert(number, Listen { id: id.into(), lists, missed: Lists::default(), uris, cost, notes });
+        let id_buf = Some(IdBuf::from(id));
+        let listen = Listen { id: id_buf, held: false, lists, missed: Lists::default(), uris, cost, notes };
+        listens.open.insert(number, listen);
         self.table.open_listen(id, number);
         Event::Handled
     }
@@ -222,10 +283,12 @@ impl Connection {
         self.tell_missed();
         while let Some((&number, _)) = self.listens.open.first_key_value() {
             let Some(listen) = self.remove_listen(number) else { return };
-            let token = listen.id.as_id().token();
+            let Some(id) = &listen.id else { continue };
+            let token = id.as_id().token();
             self.own(|out, texts| answers::listen_result(out, token, texts));
             self.own(|out, _| answers::listen_ended(out, token));
         }
+        self.listens.close_session();
     }
 
     /// The stream is gone.
@@ -233,22 +296,26 @@ impl Connection {
         while let Some((&number, _)) = self.listens.open.first_key_value() {
             self.remove_listen(number);
         }
+        self.listens.close_session();
     }
 
     fn remove_listen(&mut self, number: u64) -> Option<Listen> {
         let listen = self.listens.open.remove(&number)?;
         self.listens.bytes = self.listens.bytes.saturating_sub(listen.cost);
-        self.table.close_listen(listen.id.as_id());
+        if let Some(id) = &listen.id {
+            self.table.close_listen(id.as_id());
+        }
         Some(listen)
     }
 
-    /// Tells each listen that asked for it of a change (SUB-03, SUB-05). Returns how many are told. While half of the outgoing queue is
+    /// Tells each listen that asked for it of a change (SUB-03, SUB-05), and a legacy client (LEG-08): of lists unasked, of a resource that it
+    /// subscribed to; before it is initialized, that waits. Returns how many are told. While half of the outgoing queue is
     /// taken, equal changes are merged and told once there is room; an update of a part then names the resource subscribed to.
     pub fn publish(&mut self, change: Change<'_>, now: Instant) -> usize {
         self.tick(now);
         let half = self.config.queue_limit / 2;
         let mut told = 0;
-        for listen in self.listens.open.values_mut() {
+        for listen in self.listens.open.values_mut().chain(&mut self.listens.session) {
             let (method, uri, missed) = match change {
                 Change::ToolsList if listen.lists.tools => (TOOLS, None, &mut listen.missed.tools),
                 Change::PromptsList if listen.lists.prompts => (PROMPTS, None, &mut listen.missed.prompts),
@@ -265,8 +332,8 @@ impl Connection {
             if *missed {
                 continue;
             }
-            let token = listen.id.as_id().token();
-            let pushed = if self.out.len() > half {
+            let token = listen.id.as_ref().map(|id| id.as_id().token());
+            let pushed = if listen.held || self.out.len() > half {
                 Err(SendError::Full)
             } else {
                 self.out.push(false, |out| answers::event(out, token, method, uri))
@@ -291,8 +358,8 @@ impl Connection {
         }
         let half = self.config.queue_limit / 2;
         let out = &mut self.out;
-        for listen in self.listens.open.values_mut() {
-            let token = listen.id.as_id().token();
+        for listen in self.listens.open.values_mut().chain(&mut self.listens.session).filter(|listen| !listen.held) {
+            let token = listen.id.as_ref().map(|id| id.as_id().token());
             let lists = [
                 (TOOLS, &mut listen.missed.tools),
                 (PROMPTS, &mut listen.missed.prompts),

@@ -3,7 +3,9 @@
 
 mod admission;
 mod answers;
+mod batches;
 mod checks;
+mod client_requests;
 mod config;
 mod ending;
 mod event;
@@ -12,23 +14,30 @@ mod listens;
 mod own;
 mod progress;
 mod rate;
+mod refusals;
 mod responses;
 mod results;
+mod session;
 
-pub use config::Config;
-pub use event::{Admission, Change, Ended, Event, LogLevel, Request, Signal, Ticket};
+pub use client_requests::ClientRequestOptions;
+pub use config::{Config, Eras};
+pub use event::{Admission, Change, ClientRequest, Ended, Event, LogLevel, Request, Session, Signal, Ticket};
+pub use session::ClientFacts;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use self::admission::Table;
 use self::answers::Texts;
+use self::batches::Batches;
+use self::client_requests::ClientRequests;
 use self::ending::Phase;
 use self::listens::{Grants, Listens};
 use self::own::Own;
 use self::progress::Reports;
 use self::rate::Window;
 use self::results::Finders;
+use self::session::Sessions;
 use crate::send_buffer::SendBuffer;
 use crate::{ConfigError, Instant};
 
@@ -43,7 +52,9 @@ use crate::{ConfigError, Instant};
 /// [`respond_error`](Self::respond_error), [`abandon`](Self::abandon)), also after a cancellation: that is what gives the permit back. Only
 /// a request that still waits is gone with its [`Signal::Cancelled`].
 ///
-/// `server/discover`, `ping`, `subscriptions/listen`, refusals and all that is wrong with a frame are the connection's own business.
+/// `server/discover`, `ping`, `subscriptions/listen`, refusals and all that is wrong with a frame are the connection's own business; so
+/// are `initialize`, `logging/setLevel` and the subscriptions of a legacy client. Each request is judged by itself, so that modern and legacy
+/// ones may come over one connection (VER-10). What exists for a legacy client only takes its [`Session`].
 ///
 /// ```
 /// use mcp_wire::server::{Config, Connection, Event};
@@ -83,6 +94,9 @@ pub struct Connection {
     input_ended: bool,
     table: Table,
     listens: Listens,
+    sessions: Sessions,
+    client_requests: ClientRequests,
+    batches: Batches,
     reports: Reports,
     out: SendBuffer,
     own: Own,
@@ -109,6 +123,9 @@ impl Connection {
             input_ended: false,
             table: Table::new(&config),
             listens: Listens::new(&config),
+            sessions: Sessions::default(),
+            client_requests: ClientRequests::new(config.client_request_limit, config.client_request_timeout),
+            batches: Batches::new(config.queue_limit),
             reports: Reports::default(),
             out: SendBuffer::new(config.queue_limit),
             own: Own::new(config.own_answers_limit),
@@ -133,13 +150,14 @@ impl Connection {
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.drain_ends(), self.reports.next()].into_iter().flatten().min()
+        [self.drain_ends(), self.reports.next(), self.client_requests.next_deadline()].into_iter().flatten().min()
     }
 
     /// Time has passed. Early or twice does no harm.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.tick(now);
         self.flush_late_reports();
+        self.expire_client_requests();
         self.check_drain_time();
     }
 
@@ -162,7 +180,9 @@ impl Connection {
     fn lend(&mut self, now: Instant) {
         self.tick(now);
         self.out.lend();
-        self.table.settle(self.out.lent_up_to());
+        let lent_up_to = self.out.lent_up_to();
+        self.table.settle(lent_up_to);
+        self.client_requests.lent(lent_up_to, self.now);
     }
 
     /// The writer has accepted `n` more of the bytes lent.
@@ -175,6 +195,7 @@ impl Connection {
     /// There is room, since something was written or withdrawn: whatever waited for it gets its turn.
     fn made_room(&mut self) {
         self.own.settle(&self.out);
+        self.flush_batches();
         self.flush_stuck_reports();
         self.tell_missed();
         self.check_writable();

@@ -17,6 +17,8 @@ const NULL_ID_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct Own {
     frames: VecDeque<(FrameNumber, usize)>,
     bytes: usize,
+    /// What of them is collected for batches, and not queued.
+    held: usize,
     limit: usize,
     paused: bool,
     null_ids: Bucket,
@@ -28,6 +30,7 @@ impl Own {
         Self {
             frames: VecDeque::new(),
             bytes: 0,
+            held: 0,
             limit,
             paused: false,
             null_ids: Bucket::new(NULL_ID_BURST, NULL_ID_INTERVAL),
@@ -40,6 +43,24 @@ impl Own {
         self.frames.push_back((frame, size));
         self.bytes += size;
         self.paused |= self.bytes >= self.limit;
+    }
+
+    /// Counts an answer that a batch collects.
+    pub(super) fn hold(&mut self, size: usize) {
+        self.held += size;
+        self.bytes += size;
+        self.paused |= self.bytes >= self.limit;
+    }
+
+    /// What was collected is queued, or forgotten.
+    pub(super) fn unhold(&mut self, size: usize) {
+        self.held -= size;
+        self.bytes -= size;
+    }
+
+    /// Whether batches hold so much that no further handler may keep one open: what pauses reading must leave by the client's reading alone.
+    pub(super) const fn is_crowded(&self) -> bool {
+        self.held >= self.limit / 2
     }
 
     /// Gives back what the writer has accepted or what was withdrawn.
@@ -80,7 +101,7 @@ impl Own {
     /// The stream is gone.
     pub(super) fn clear(&mut self) {
         self.frames.clear();
-        self.bytes = 0;
+        (self.bytes, self.held) = (0, 0);
         self.paused = false;
     }
 }

@@ -86,7 +86,7 @@ impl Reports {
 }
 
 impl Connection {
-    /// Reports progress of a running request. Nothing is written without a token, after a cancellation or for a value that does not
+    /// Reports progress of a running request, or of the task that it began ([`begin_task`](Self::begin_task)). Nothing is written without a token, after a cancellation or for a value that does not
     /// increase; the newest value replaces one that is still unwritten (PRG-02 to PRG-05). Over 1000 a second, or without room in
     /// the queue, the newest is kept and follows later; it precedes the answer at the latest.
     ///
@@ -106,7 +106,8 @@ impl Connection {
         if !progress.is_finite() || total.is_some_and(|total| !total.is_finite()) {
             return Err(SendError::NotJson);
         }
-        let Some(state) = entry.progress.as_mut().filter(|_| entry.state == State::Running) else { return Ok(()) };
+        let reports = matches!(entry.state, State::Running | State::Task);
+        let Some(state) = entry.progress.as_mut().filter(|_| reports) else { return Ok(()) };
         if progress <= state.last {
             return Ok(());
         }
@@ -148,7 +149,35 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends a log message of a running request, if it asked for this level (LOG-01). It is shed, and counted, over the rate of the
+    /// The answer to this running request will begin a task (revision 2025-11-25): its progress goes on after the answer, under the same
+    /// ticket, until [`end_task`](Self::end_task) (LEG-11). The permit comes back with the answer all the same. `false`, and nothing changes, if the
+    /// request is not of that revision, gave no progress token, or there are too many tasks.
+    #[must_use]
+    pub fn begin_task(&mut self, ticket: Ticket) -> bool {
+        let session = self.table.get(ticket).and_then(|entry| entry.terms.session);
+        session.is_some_and(|session| self.sessions.knows_tasks(session)) && self.table.begin_task(ticket)
+    }
+
+    /// The task that this request began is over: there is no more progress. Without a task nothing happens.
+    pub fn end_task(&mut self, ticket: Ticket, now: Instant) {
+        self.tick(now);
+        // The last value still leaves, if there is room for it.
+        if self.table.get(ticket).is_some_and(|entry| entry.state == State::Task) {
+            let _ = self.flush_report(ticket);
+            self.forget_report(ticket);
+        }
+        self.table.end_task(ticket);
+    }
+
+    /// Serving has ended.
+    pub(super) fn end_tasks(&mut self) {
+        for ticket in self.table.tasks() {
+            self.forget_report(ticket);
+            self.table.end_task(ticket);
+        }
+    }
+
+    /// Sends a log message of a running request, if it asked for this level (LOG-01) or its legacy session did. It is shed, and counted, over the rate of the
     /// configuration and while half of the outgoing queue is taken.
     ///
     /// # Errors
@@ -163,11 +192,16 @@ impl Connection {
         now: Instant,
     ) -> Result<(), SendError> {
         self.tick(now);
-        let Some(entry) = self.table.get_mut(ticket) else { return Err(SendError::Ended) };
+        let entry = self.table.get_mut(ticket).filter(|entry| entry.state != State::Task);
+        let Some(entry) = entry else { return Err(SendError::Ended) };
         if !self.grants.logging {
             return Err(SendError::NotInThisEra);
         }
-        let asked = entry.log_level.is_some_and(|least| level >= least);
+        let least = match entry.terms.session {
+            Some(session) => self.sessions.level(session),
+            None => entry.terms.log_level,
+        };
+        let asked = least.is_some_and(|least| level >= least);
         if entry.state != State::Running || !asked {
             return Ok(());
         }

@@ -1,14 +1,15 @@
 //! Owns what the core adds to a handler's result: `resultType` where it is missing (MSG-12), and the server's name in its `_meta`
-//! (META-05, META-06). It leaves the handler's members as they stand, and must not know requests.
+//! (META-05, META-06); and what it takes out of one for a legacy client (META-08). It leaves the handler's other members as they stand, and
+//! must not know requests.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use memchr::memmem::Finder;
 
-use super::answers::SERVER_INFO;
+use super::answers::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO, SUBSCRIPTION};
 use crate::Json;
-use crate::encode::{raw, string};
+use crate::encode::{Object, raw, string};
 
 /// A result that cannot be sent as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,10 +155,103 @@ fn merge(out: &mut Vec<u8>, meta: &str, server_info: &[u8]) {
     out.push(b'}');
 }
 
+/// Why a result cannot be sent to a legacy client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// It is no object.
+    NoObject,
+    /// Its `resultType` is one that the legacy era does not have.
+    Modern,
+}
+
+/// A result as a legacy client gets it: without `resultType`, and without the keys of `_meta` that only the modern era has.
+#[derive(Debug)]
+pub(super) struct Bare<'a> {
+    /// The text of an object.
+    text: &'a str,
+    /// Something may have to be left out.
+    strip: bool,
+}
+
+impl<'a> Bare<'a> {
+    pub(super) fn new(result: Json<'a>, finders: &Finders) -> Result<Self, Unfit> {
+        let text = result.get().trim_matches([' ', '\t', '\n', '\r']);
+        if !text.starts_with('{') {
+            return Err(Unfit::NoObject);
+        }
+        let bytes = text.as_bytes();
+        let may_be = |finder: &Finder<'_>| finder.find(bytes).is_some();
+        let strip = may_be(&finders.result_type) || may_be(&finders.meta) || may_be(&finders.escape);
+        let types = || Json::trusted(text).members().filter(|(name, _)| name == "resultType");
+        if strip && types().any(|(_, value)| value.as_str().as_deref() != Some("complete")) {
+            return Err(Unfit::Modern);
+        }
+        Ok(Self { text, strip })
+    }
+
+    /// An upper bound of what `write` appends.
+    pub(super) const fn size(&self) -> usize {
+        self.text.len()
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        if !self.strip {
+            raw(out, self.text);
+            return;
+        }
+        let is_modern = |key: &str| {
+            [PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES, SERVER_INFO, LOG_LEVEL, SUBSCRIPTION].contains(&key)
+        };
+        let mut object = Object::open(out);
+        for (name, value) in Json::trusted(self.text).members().filter(|(name, _)| name != "resultType") {
+            let modern = name == "_meta" && value.members().any(|(key, _)| is_modern(&key));
+            if !modern {
+                raw(object.member(&name), value.get());
+                continue;
+            }
+            let kept = || value.members().filter(|(key, _)| !is_modern(key));
+            if kept().next().is_some() {
+                let mut meta = Object::open(object.member(&name));
+                kept().for_each(|(key, value)| raw(meta.member(&key), value.get()));
+                meta.close();
+            }
+        }
+        object.close();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloc::string::String;
+
+    // META-08: a legacy client gets no resultType and no modern key; what else a handler says stays as it stands.
+    #[test]
+    fn what_only_the_modern_era_has_is_taken_out() {
+        let bare = |text: &str| {
+            let bare = Bare::new(Json::parse(text).expect("JSON"), &Finders::new())?;
+            let mut out = Vec::new();
+            bare.write(&mut out);
+            assert!(out.len() <= bare.size());
+            Ok(String::from_utf8(out).expect("UTF-8"))
+        };
+        for same in ["{}", r#"{"a": 1.50,"b":[ ]}"#, r#"{"a":{"resultType":"x"}}"#, r#"{"_meta":{"x":1}}"#] {
+            assert_eq!(bare(same).as_deref(), Ok(same));
+        }
+        assert_eq!(bare(r#"{"resultType":"complete"}"#).as_deref(), Ok("{}"));
+        assert_eq!(bare(r#"{"\u0072esultType":"complete","a":1}"#).as_deref(), Ok(r#"{"a":1}"#));
+        let meta =
+            r#"{"a":1,"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"},"x":1},"resultType":"complete"}"#;
+        assert_eq!(bare(meta).as_deref(), Ok(r#"{"a":1,"_meta":{"x":1}}"#));
+        let only = r#"{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#;
+        assert_eq!(bare(only).as_deref(), Ok("{}"));
+        // A key of the protocol that the legacy era has.
+        let task = r#"{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}"#;
+        assert_eq!(bare(task).as_deref(), Ok(task));
+        assert_eq!(bare(r#"{"resultType":"input_required","inputRequests":{}}"#), Err(Unfit::Modern));
+        assert_eq!(bare(r#"{"resultType":1}"#), Err(Unfit::Modern));
+        assert_eq!(bare("[]"), Err(Unfit::NoObject));
+    }
 
     const INFO: &[u8] = br#""io.modelcontextprotocol/serverInfo":{"name":"s"}"#;
     const NAMED: &str = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}"#;

@@ -245,7 +245,7 @@ fn a_handler_gets_the_params_unchanged() {
     assert_eq!(request.params.get(), params);
     assert_eq!(request.method, "x/y");
     assert_eq!(request.version, "2026-07-28");
-    assert_eq!(request.client_capabilities.get(), "{}");
+    assert_eq!(request.client_capabilities.expect("given").get(), "{}");
     assert_eq!(request.client_info.expect("given").get(), r#"{"name":"c"}"#);
     assert_eq!(request.log_level, Some(LogLevel::Error));
     assert!(request.wants_progress);

@@ -2,11 +2,15 @@
 
 mod answers;
 mod any_order;
+mod batches;
 mod cancelling;
 mod checks;
+mod client_requests;
 mod ending;
+mod eras;
 mod limits;
 mod listens;
 mod progress;
+mod session;
 mod support;
 mod unreadable;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_wire::server::{Admission, Config, Connection, Event, Signal, Ticket};
+use mcp_wire::server::{Admission, ClientRequest, Config, Connection, Eras, Event, Session, Signal, Ticket};
 use mcp_wire::{DropReason, Instant, Json, JsonBuf, RecvBuffer, SendError, UnreadableReason};
 
 /// The metadata of a modern request, without braces.
@@ -17,21 +17,36 @@ pub(crate) enum Seen {
     Notification { method: String },
     Refused { id: String, code: i64 },
     Dropped { reason: DropReason, id: Option<String>, code: Option<i64>, len: u64 },
+    Initialize { session: Session, version: &'static str },
+    ClientResult { request: ClientRequest, result: String },
+    ClientError { request: ClientRequest, code: i64 },
+    ClientProgress { request: ClientRequest, params: String },
     Handled,
 }
 
 pub(crate) struct Peer {
     pub(crate) server: Connection,
     recv: RecvBuffer,
+    /// Requests to the client may leave.
+    legacy: bool,
     pub(crate) now: Instant,
 }
 
-/// A configuration whose answers carry no name, so that expected lines stay short.
+/// A modern server whose answers carry no name, so that expected lines stay short.
 pub(crate) fn config() -> Config {
     let mut config = Config::new("s", "1");
+    config.serve(Eras::Modern);
     config.server_info = None;
     config.capabilities =
         json(r#"{"tools":{"listChanged":true},"resources":{"listChanged":false,"subscribe":true},"logging":{}}"#);
+    config
+}
+
+/// A server for both eras.
+pub(crate) fn dual() -> Config {
+    let mut config = config();
+    config.serve(Eras::Dual);
+    config.server_info = Some(json(r#"{"name":"s","version":"1"}"#));
     config
 }
 
@@ -49,6 +64,18 @@ pub(crate) fn request(id: &str, method: &str, rest: &str) -> String {
 pub(crate) fn request_with_meta(id: &str, method: &str, meta: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"_meta":{{{META},{meta}}}}}}}"#)
 }
+
+/// A request line of the legacy era. `params` are the members of its params.
+pub(crate) fn legacy(id: &str, method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}}}}}"#)
+}
+
+pub(crate) fn initialize(id: &str, version: &str) -> String {
+    let rest = r#""capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}"#;
+    legacy(id, "initialize", &format!(r#""protocolVersion":"{version}",{rest}"#))
+}
+
+pub(crate) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 pub(crate) fn cancel(id: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)
@@ -76,8 +103,40 @@ impl Default for Peer {
 impl Peer {
     pub(crate) fn new(config: Config) -> Self {
         let recv = RecvBuffer::new(config.line_limit);
+        let legacy = !config.legacy_versions.is_empty();
         let server = Connection::new(config).expect("a good configuration");
-        Self { server, recv, now: Instant::EPOCH }
+        Self { server, recv, legacy, now: Instant::EPOCH }
+    }
+
+    /// A server for both eras with a legacy client that is initialized.
+    pub(crate) fn legacy(version: &str) -> (Self, Session) {
+        Self::legacy_with(version, |_| {})
+    }
+
+    pub(crate) fn legacy_with(version: &str, change: impl FnOnce(&mut Config)) -> (Self, Session) {
+        let mut config = dual();
+        change(&mut config);
+        let mut peer = Self::new(config);
+        let session = peer.open(version);
+        peer.send(INITIALIZED);
+        peer.read();
+        (peer, session)
+    }
+
+    /// Sends `initialize`.
+    pub(crate) fn open(&mut self, version: &str) -> Session {
+        match self.send(&initialize("0", version)) {
+            Seen::Initialize { session, .. } => session,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Sends an array.
+    pub(crate) fn send_batch(&mut self, elements: &[&str]) -> Vec<Seen> {
+        assert!(self.server.open_batch(self.now));
+        let seen = elements.iter().map(|element| self.send(element)).collect();
+        self.server.close_batch(self.now);
+        seen
     }
 
     pub(crate) fn with(change: impl FnOnce(&mut Config)) -> Self {
@@ -145,7 +204,7 @@ impl Peer {
             self.server.accepted(lent.len(), self.now);
             bytes.extend(lent);
         }
-        lines(bytes)
+        lines_of(bytes, self.legacy)
     }
 
     /// The signals so far.
@@ -155,13 +214,21 @@ impl Peer {
 }
 
 pub(crate) fn lines(bytes: Vec<u8>) -> Vec<String> {
+    lines_of(bytes, false)
+}
+
+/// `requests`: whether requests to the client may be among them.
+fn lines_of(bytes: Vec<u8>, requests: bool) -> Vec<String> {
     let text = String::from_utf8(bytes).expect("output is UTF-8");
     assert!(text.is_empty() || text.ends_with('\n'), "the last line is closed");
     let lines: Vec<String> = text.lines().map(ToOwned::to_owned).collect();
     for line in &lines {
         let value: serde_json::Value = serde_json::from_str(line).expect("each line is JSON");
-        assert_eq!(value["jsonrpc"], "2.0");
-        assert!(value.get("method").is_none() || value.get("id").is_none(), "no request leaves (RTE-02): {line}");
+        for value in value.as_array().map_or_else(|| std::slice::from_ref(&value), Vec::as_slice) {
+            assert_eq!(value["jsonrpc"], "2.0");
+            let request = value.get("method").is_some() && value.get("id").is_some();
+            assert!(requests || !request, "no request leaves (RTE-02): {line}");
+        }
     }
     lines
 }
@@ -190,6 +257,10 @@ fn owned(event: Event<'_>) -> Seen {
             code: dropped.code,
             len: dropped.len,
         },
+        Event::Initialize { session, version } => Seen::Initialize { session, version },
+        Event::ClientResult { request, result } => Seen::ClientResult { request, result: result.get().to_owned() },
+        Event::ClientError { request, error } => Seen::ClientError { request, code: error.code },
+        Event::ClientProgress { request, params } => Seen::ClientProgress { request, params: params.get().to_owned() },
         Event::Handled => Seen::Handled,
         other => panic!("an event that no test knows: {other:?}"),
     }
