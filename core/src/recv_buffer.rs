@@ -17,7 +17,7 @@ use crate::scanner::{End, Walk, Walker};
 /// Memory kept whatever was read before, in bytes.
 const KEEP: usize = 256 << 10;
 /// Size of the first read, in bytes. A connection that is idle most of the time needs no more.
-const SMALL_READ: usize = 4 << 10;
+const SMALL_READ: usize = 2 << 10;
 /// Memory given back as soon as the line that needed it is consumed, in bytes; between the two it is kept for a while,
 /// because a peer that sends one large line often sends more.
 const GIVE_BACK: usize = 2 << 20;
@@ -129,7 +129,7 @@ impl RecvBuffer {
         }
     }
 
-    /// Room for at least `min` bytes (at least one), to read into: 4 KiB at first, and up to [`FULL_READ`](crate::config::FULL_READ) where
+    /// Room for at least `min` bytes (at least one), to read into: 2 KiB at first, and up to [`FULL_READ`](crate::config::FULL_READ) where
     /// reads fill it. What is written there counts only after [`commit`](Self::commit), so a read that is dropped loses nothing.
     pub fn spare_mut(&mut self, min: usize) -> &mut [u8] {
         let len = min.max(self.read_size);
@@ -454,7 +454,7 @@ fn push(text: &mut String, more: &str, limit: usize) {
     let need = text.len().saturating_add(more.len());
     if need > text.capacity() {
         let bound = limit.saturating_add(2 * FULL_READ);
-        let room = text.capacity().saturating_mul(2).clamp(SMALL_READ.min(bound), bound).max(need);
+        let room = text.capacity().saturating_mul(2).clamp((SMALL_READ / 2).min(bound), bound).max(need);
         text.reserve_exact(room - text.len());
     }
     text.push_str(more);
