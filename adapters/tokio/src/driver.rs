@@ -3,6 +3,8 @@
 
 use std::fmt;
 use std::future::Future;
+#[cfg(unix)]
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -303,10 +305,14 @@ impl Driver {
 /// Standard error is drained from the first moment to the last, before the handshake too (case 086).
 #[cfg(unix)]
 fn read_stderr(process: &mut Process, link: &mut Link, cx: &mut Context<'_>) {
-    let mut bytes = [0; 8 << 10];
+    if process.stderr.is_none() {
+        return;
+    }
+    // Not zeroed: that would cost more than a poll that finds nothing.
+    let mut bytes = [MaybeUninit::uninit(); 8 << 10];
     for _ in 0..READS {
         let Some(stderr) = &mut process.stderr else { return };
-        let mut room = ReadBuf::new(&mut bytes);
+        let mut room = ReadBuf::uninit(&mut bytes);
         match Pin::new(stderr).poll_read(cx, &mut room) {
             Poll::Pending => return,
             Poll::Ready(Ok(())) if !room.filled().is_empty() => link.stderr(room.filled()),
