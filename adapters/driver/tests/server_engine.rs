@@ -1,30 +1,15 @@
 //! The engine of a server without any runtime: what a serving loop can rely on, turn by turn.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod engine_support;
+
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Poll, Waker};
 
+use engine_support::{Bench, Count, ids, poll};
 use mcp_wire::server::Ended;
-use mcp_wire::{Json, JsonBuf, RecvBuffer};
-use mcp_wire_driver::server::{Call, Engine, RpcError, Server, Task};
+use mcp_wire::{Json, JsonBuf};
+use mcp_wire_driver::server::{Call, RpcError, Server, Task};
 use serde_json::{Value, json};
-
-#[derive(Debug, Default)]
-struct Count(AtomicUsize);
-
-impl Wake for Count {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
-impl Count {
-    fn get(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-}
 
 fn request(id: impl Into<Value>, method: &str) -> String {
     let meta = json!({
@@ -40,41 +25,8 @@ fn cancel(id: impl Into<Value>) -> String {
         + "\n"
 }
 
-struct Bench {
-    engine: Engine,
-    recv: RecvBuffer,
-}
-
-impl Bench {
-    fn new(server: Server) -> Self {
-        let engine = Engine::new(server);
-        let recv = engine.recv_buffer();
-        Self { engine, recv }
-    }
-
-    fn feed(&mut self, text: &str, start: impl FnMut(Call)) {
-        self.recv.extend(text.as_bytes());
-        self.engine.feed(&mut self.recv, start);
-    }
-
-    /// Writes all there is.
-    fn frames(&self) -> Vec<Value> {
-        let mut frames = Vec::new();
-        while let Some(bytes) = self.engine.take_output() {
-            let text = String::from_utf8(bytes.clone()).expect("UTF-8");
-            frames.extend(text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")));
-            self.engine.accepted(bytes.len(), Some(bytes));
-        }
-        frames
-    }
-}
-
 fn server() -> Server {
     Server::builder("test", "1").max_in_flight(2).build().expect("sound")
-}
-
-fn poll<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
-    Pin::new(future).poll(&mut Context::from_waker(waker))
 }
 
 /// A handler that waits for its cancellation.
@@ -89,10 +41,6 @@ fn waiting(call: Call) -> Task {
 fn answer(call: Call, size: usize) {
     let mut task = Task::new(call, |_: Call| async move { Ok::<_, RpcError>(json!({"text": "x".repeat(size)})) });
     assert!(poll(&mut task, Waker::noop()).is_ready());
-}
-
-fn ids(frames: &[Value]) -> Vec<i64> {
-    frames.iter().filter_map(|frame| frame["id"].as_i64()).collect()
 }
 
 // CAN-07: the token fires before the next frame is dispatched, though all came in one read

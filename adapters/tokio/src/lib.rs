@@ -50,7 +50,7 @@ mod stdio;
 
 pub use client::{Builder as ClientBuilder, Client};
 pub use driver::Driver;
-pub use mcp_wire::server::{Ended, LogLevel};
+pub use mcp_wire::server::{Ended, Eras, LogLevel};
 pub use mcp_wire::{Cause, Delivery, Filter, Json, JsonBuf, SendError};
 pub use mcp_wire_driver::client::{
     CallError, ClientEvent, CloseError, Events, Listen, ListenEvent, Notification, Notifications, StartError,
@@ -58,7 +58,8 @@ pub use mcp_wire_driver::client::{
 };
 pub use mcp_wire_driver::process::{Environment, ServerCommand, SpawnError, Stderr};
 pub use mcp_wire_driver::server::{
-    Builder as ServerBuilder, Call, Cancelled, Publisher, RpcError, ServeError, Server, StopHandle,
+    Builder as ServerBuilder, Call, Cancelled, LegacyClient, LegacyRequest, LegacyRequestError, Publisher, RpcError,
+    ServeError, Server, StopHandle, TaskProgress,
 };
 #[cfg(unix)]
 pub use server::stdio;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_wire::server::{Config, Connection};
+use mcp_wire::server::{Config, Connection, Eras};
 use mcp_wire::{ConfigError, JsonBuf};
 use serde::Serialize;
 
@@ -30,7 +30,13 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// What `server/discover` says the server can do; an object. It decides which changes a listen is granted (SUB-03).
+    /// Which eras are served (default both: each request is judged by itself, VER-10).
+    pub fn eras(mut self, eras: Eras) -> Self {
+        self.config.serve(eras);
+        self
+    }
+
+    /// What `server/discover` and `initialize` say the server can do; an object. It decides which changes a listen is granted (SUB-03).
     pub fn capabilities(mut self, capabilities: impl Serialize) -> Self {
         match JsonBuf::new(&capabilities) {
             Ok(json) if json.as_json().is_object() => self.config.capabilities = json,
@@ -39,7 +45,7 @@ impl Builder {
         self
     }
 
-    /// Instructions for the model, in the discover result.
+    /// Instructions for the model, in the results of `server/discover` and `initialize`.
     pub fn instructions(mut self, text: impl Into<String>) -> Self {
         self.config.instructions = Some(text.into());
         self

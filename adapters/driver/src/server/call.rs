@@ -1,5 +1,6 @@
 //! Owns what a handler is given: one request, and what it can say before its answer. It must not know how it is polled.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -11,8 +12,9 @@ use mcp_wire::{Json, JsonBuf, SendError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::RpcError;
+use super::legacy_client::Facts;
 use super::shared::Shared;
+use super::{LegacyClient, RpcError, TaskProgress};
 
 /// One request on its way to its handler.
 #[derive(Debug)]
@@ -23,10 +25,12 @@ pub(super) struct Parts {
     params: JsonBuf,
     log_level: Option<LogLevel>,
     wants_progress: bool,
+    /// The client of a legacy request.
+    client: Option<Arc<Facts>>,
 }
 
 impl Parts {
-    pub(super) fn new(ticket: Ticket, request: &Request<'_>) -> Self {
+    pub(super) fn new(ticket: Ticket, request: &Request<'_>, client: Option<Arc<Facts>>) -> Self {
         Self {
             ticket,
             id: request.id.token().into(),
@@ -34,6 +38,7 @@ impl Parts {
             params: request.params.into(),
             log_level: request.log_level,
             wants_progress: request.wants_progress,
+            client,
         }
     }
 }
@@ -103,24 +108,47 @@ impl Call {
         meta.members().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// Whether the client declared a capability, such as `elicitation`.
+    /// The client, if the request is of the legacy era: then it can be asked something before the answer. A modern client is asked by an
+    /// `input_required` result, which a legacy one does not know.
+    #[must_use]
+    pub fn legacy_client(&self) -> Option<LegacyClient> {
+        self.parts.client.as_ref().map(|facts| LegacyClient::new(self.shared.clone(), facts.clone()))
+    }
+
+    /// The protocol version of the request.
+    #[must_use]
+    pub fn protocol_version(&self) -> Cow<'_, str> {
+        match &self.parts.client {
+            Some(client) => Cow::Borrowed(client.version),
+            None => {
+                let version = self.meta("io.modelcontextprotocol/protocolVersion");
+                version.and_then(Json::as_str).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Whether the client declared a capability, such as `elicitation`: with this request, or (legacy) with its `initialize`.
     #[must_use]
     pub fn has_client_capability(&self, name: &str) -> bool {
-        let declared = self.meta("io.modelcontextprotocol/clientCapabilities");
+        let declared = match &self.parts.client {
+            Some(client) => Some(client.capabilities.as_json()),
+            None => self.meta("io.modelcontextprotocol/clientCapabilities"),
+        };
         declared.is_some_and(|declared| declared.members().any(|(key, _)| key == name))
     }
 
     /// Refuses the request if the client did not declare a capability that it takes (META-04).
     ///
     /// # Errors
-    /// -32021 with the capability.
+    /// -32021 with the capability; towards a legacy client, whose era has no such code, -32602.
     pub fn require_client_capability(&self, name: &str) -> Result<(), RpcError> {
         if self.has_client_capability(name) {
             return Ok(());
         }
         let mut required = serde_json::Map::new();
         required.insert(name.to_owned(), serde_json::json!({}));
-        Err(RpcError::new(-32021, "Missing required client capability")
+        let code = if self.parts.client.is_some() { -32602 } else { -32021 };
+        Err(RpcError::new(code, "Missing required client capability")
             .data(&serde_json::json!({"requiredCapabilities": required})))
     }
 
@@ -136,7 +164,8 @@ impl Call {
         self.parts.wants_progress
     }
 
-    /// The log level the client asked for, if it did. Without that [`log`](Self::log) writes nothing.
+    /// The log level the client asked for with this request, if it did. Without that [`log`](Self::log) writes nothing to a modern client; a
+    /// legacy one has set a level for its session, which is not shown here.
     #[must_use]
     pub const fn log_level(&self) -> Option<LogLevel> {
         self.parts.log_level
@@ -159,12 +188,21 @@ impl Call {
     /// # Errors
     /// [`SendError::NotJson`] for data that cannot be serialized; [`SendError::NotInThisEra`] if the server declares no `logging`.
     pub fn log<T: Serialize + ?Sized>(&self, level: LogLevel, logger: Option<&str>, data: &T) -> Result<(), SendError> {
-        if self.parts.log_level.is_none_or(|wanted| level < wanted) {
+        if self.parts.client.is_none() && self.parts.log_level.is_none_or(|wanted| level < wanted) {
             return Ok(());
         }
         let data = JsonBuf::new(data).map_err(|_| SendError::NotJson)?;
         let ticket = self.parts.ticket;
         self.shared.with(|state, now| state.connection.log(ticket, level, logger, data.as_json(), now))
+    }
+
+    /// The answer to this request begins a task (revision 2025-11-25): its progress goes on after the answer (LEG-11). `None` if the request is
+    /// not of that revision, asked for no progress, or too many tasks are under way.
+    #[must_use]
+    pub fn begin_task(&self) -> Option<TaskProgress> {
+        let ticket = self.parts.ticket;
+        let begun = self.shared.with(|state, _| state.connection.begin_task(ticket));
+        begun.then(|| TaskProgress::new(self.shared.clone(), ticket))
     }
 
     /// Whether the client has cancelled the request, or the server is ending.

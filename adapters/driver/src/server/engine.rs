@@ -75,6 +75,7 @@ impl Engine {
             let (event, run, startable, goes_on) = self.shared.with(|state, now| {
                 let event = state.connection.handle(frame.message(), now);
                 let run = admit(state, &event);
+                state.take_answer(&event);
                 state.settle(now);
                 (event, run, std::mem::take(&mut state.startable), state.connection.wants_read())
             });
@@ -164,7 +165,8 @@ impl Drop for Engine {
 /// Takes a request in; gives it back if it may run.
 fn admit(state: &mut State, event: &Event<'_>) -> Option<Parts> {
     let Event::Request { ticket, admission, request } = event else { return None };
-    let parts = Parts::new(*ticket, request);
+    let client = request.session.and_then(|session| state.client(session));
+    let parts = Parts::new(*ticket, request, client);
     if *admission == Admission::Run {
         state.admit(*ticket, None);
         return Some(parts);
@@ -183,6 +185,9 @@ fn tell(event: &Event<'_>) {
         Event::Cancellation { id, reason, applied } => {
             let id = id.as_ref().map(|id| id.token());
             tracing::debug!(target: "mcp_wire::cancel", ?id, ?reason, applied, "a cancellation came");
+        }
+        Event::Initialize { version, .. } => {
+            tracing::info!(target: "mcp_wire::era", version, "a legacy client has opened a session");
         }
         Event::Refused { id, code } => {
             tracing::debug!(target: "mcp_wire::router", id = ?id.token(), code, "refused a request");

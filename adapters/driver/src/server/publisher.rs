@@ -7,7 +7,8 @@ use mcp_wire::server::Change;
 
 use super::shared::Shared;
 
-/// Tells the listens of a connection of changes (SUB-03, SUB-05). Cheap to clone; does nothing after the end.
+/// Tells the listens of a connection of changes (SUB-03, SUB-05), and its legacy client, which counts as one more listen (LEG-08). Cheap to
+/// clone; does nothing after the end.
 ///
 /// ```
 /// use mcp_wire_driver::server::Server;

@@ -2,15 +2,17 @@
 //! It must not know who polls the handlers.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant as Clock};
 
-use mcp_wire::server::{Connection, Ended, Signal, Ticket};
+use mcp_wire::server::{Connection, Ended, Session, Signal, Ticket};
 use mcp_wire::{Instant, JsonBuf, SendError};
 
-use super::RpcError;
+use super::asked::Asked;
 use super::call::Parts;
+use super::legacy_client::Facts as ClientFacts;
+use super::{LegacyRequestError, RpcError};
 
 /// What is queued gets so long to leave once handlers have had their time, if the server stops by itself: a client that does not read
 /// must not keep it.
@@ -34,8 +36,12 @@ pub(super) struct State {
     owing: VecDeque<Ticket>,
     /// Waiting requests that have got their permit.
     pub(super) startable: Vec<Parts>,
+    /// What a legacy client was asked.
+    pub(super) asked: Asked,
+    /// What the legacy client of the newest session told of itself.
+    client: Option<Arc<ClientFacts>>,
     /// Wakers to be called once the lock is free.
-    wakers: Vec<Waker>,
+    pub(super) wakers: Vec<Waker>,
     /// Codes of handlers that the protocol forbids, to be warned of once the lock is free.
     replaced_codes: Vec<i64>,
     next_watch: u64,
@@ -95,6 +101,8 @@ impl Shared {
             calls: Vec::new(),
             owing: VecDeque::new(),
             startable: Vec::new(),
+            asked: Asked::default(),
+            client: None,
             wakers: Vec::new(),
             replaced_codes: Vec::new(),
             next_watch: 0,
@@ -194,6 +202,15 @@ impl State {
         if let Some(place) = self.calls.get_mut(slot) {
             *place = Some(call);
         }
+    }
+
+    /// What the client of a session told of itself: read once for each session.
+    pub(super) fn client(&mut self, session: Session) -> Option<Arc<ClientFacts>> {
+        if self.client.as_ref().is_none_or(|client| client.session != session) {
+            let facts = self.connection.client(session)?;
+            self.client = Some(Arc::new(ClientFacts::new(session, &facts)));
+        }
+        self.client.clone()
     }
 
     fn call(&mut self, ticket: Ticket) -> Option<&mut CallState> {
@@ -305,6 +322,9 @@ impl State {
                 }
                 Signal::Writable => self.pay(now),
                 Signal::CodeReplaced { code, .. } => self.replaced_codes.push(code),
+                Signal::ClientRequestEnded { request, cause, delivery } => {
+                    self.tell_asked(request, Err(LegacyRequestError::Failed { cause, delivery }));
+                }
                 _ => {}
             }
         }
