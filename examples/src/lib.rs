@@ -3,3 +3,6 @@
 
 pub mod call;
 pub mod demo;
+#[cfg(unix)]
+pub mod poll;
+mod runtime;

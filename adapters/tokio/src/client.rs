@@ -109,6 +109,13 @@ pub struct Builder {
     options: Options,
 }
 
+/// A builder with everything set that the options set.
+impl From<Options> for Builder {
+    fn from(options: Options) -> Self {
+        Self { options }
+    }
+}
+
 impl Builder {
     mcp_wire_driver::client_builder_methods!();
 

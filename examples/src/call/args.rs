@@ -9,6 +9,7 @@ use std::time::Duration;
 use mcp_wire::{Json, JsonBuf, config as defaults};
 
 use super::script::Op;
+use crate::runtime::Runtime;
 
 /// The text of `--help`.
 pub const HELP: &str = "\
@@ -20,7 +21,7 @@ mcp-call: talk to a Model Context Protocol server over stdio
 
 Starts COMMAND as a server, sends the request(s), prints what happens, closes the server, and exits.
 
-    --runtime tokio            what drives the core (smol and poll are not built yet)     [tokio]
+    --runtime tokio|poll       what drives the core (smol is not built yet)               [tokio]
     --era auto|modern          the protocol era (legacy is not built yet)                 [auto]
     --protocol VERSION         preferred protocol version                                 [2026-07-28]
     --timeout MS               time for each request                                      [60000]
@@ -96,6 +97,7 @@ pub(super) enum Work {
 /// How the server is started and spoken to.
 #[derive(Debug)]
 pub(super) struct Options {
+    pub(super) runtime: Runtime,
     pub(super) protocol: String,
     pub(super) timeout: Duration,
     /// `None`: progress does not restart the clock.
@@ -116,6 +118,7 @@ pub(super) struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            runtime: Runtime::default(),
             protocol: defaults::PROTOCOL_VERSION.to_owned(),
             timeout: defaults::REQUEST_TIMEOUT,
             max_timeout: None,
@@ -193,11 +196,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
         let name = &*name;
         live.get_or_insert_with(|| format!("--{name}"));
         match name {
-            "runtime" => match &*word(&mut parser, name)? {
-                "tokio" => {}
-                "smol" | "poll" => return usage("--runtime smol and poll are not built yet; use tokio"),
-                other => return unknown(name, other, "tokio, smol or poll"),
-            },
+            "runtime" => options.runtime = Runtime::parse(&word(&mut parser, name)?).map_err(UsageError)?,
             "era" => match &*word(&mut parser, name)? {
                 "auto" | "modern" => {}
                 "legacy" => {

@@ -7,6 +7,7 @@ mod output;
 mod print_human;
 mod print_json;
 mod replay;
+mod requests;
 mod run;
 mod script;
 mod session;
@@ -14,18 +15,24 @@ mod signals;
 mod tape;
 mod tape_config;
 mod text;
+#[cfg(unix)]
+mod wait_poll;
+mod wait_tokio;
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use args::{Arguments, Task, Work};
+use args::{Arguments, Options, Task, Work};
 use output::Printer;
 use print_human::HumanPrinter;
 use print_json::JsonPrinter;
 use replay::ReplayError;
-use run::RunError;
+use run::{Plan, RunError};
+
+use crate::runtime::Runtime;
 
 /// One sentence on standard error. That it cannot be written is no reason to do anything else.
 fn complain(what: &dyn fmt::Display) {
@@ -51,9 +58,9 @@ pub fn main() -> ExitCode {
         Task::Call { options, work, command } => {
             let single = matches!(work, Work::Script { single: true, .. });
             let ran = if json {
-                run::run(*options, work, &command, JsonPrinter::default())
+                run(*options, work, &command, JsonPrinter::default())
             } else {
-                run::run(*options, work, &command, HumanPrinter::new(single))
+                run(*options, work, &command, HumanPrinter::new(single))
             };
             match ran {
                 Ok(status) => status,
@@ -69,6 +76,16 @@ pub fn main() -> ExitCode {
         }
     };
     ExitCode::from(status)
+}
+
+fn run(options: Options, work: Work, command: &[OsString], printer: impl Printer) -> Result<u8, RunError> {
+    let runtime = options.runtime;
+    let plan = Plan::new(options, work, command)?;
+    match runtime {
+        Runtime::Tokio => wait_tokio::run(plan, printer),
+        #[cfg(unix)]
+        Runtime::Poll => wait_poll::run(plan, printer),
+    }
 }
 
 fn log(verbose: u8, json: bool) {

@@ -1,28 +1,19 @@
-//! Owns a live run on tokio: it performs what the session says, and hands it what happens. It must not know what a script means, nor
-//! how an event is shown.
+//! Owns the course of a live run but for its waits: it performs what the session says, hands it what happens, and says what to wait for.
+//! It must not know which runtime waits, what a script means, nor how an event is shown.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use mcp_wire::client::{ProgressToken, RequestOptions};
-use mcp_wire::{Cause, SendError, config as defaults};
-use mcp_wire_driver::client::{Call, CallError, ClientEvent, Listen, Opening};
-use mcp_wire_tokio::{Client, ClientBuilder as Builder, ServerCommand};
-use tokio::sync::mpsc;
+use mcp_wire::config as defaults;
+use mcp_wire_driver::client::{Client, ClientEvent, Events, Options as ClientOptions};
+use mcp_wire_driver::process::{Environment, ServerCommand, Stderr};
 
 use super::args::{self, Options, UsageError, Work};
-use super::output::{Output, Printer};
-use super::script::{Op, Reader as ScriptReader};
-use super::session::{Next, Session};
-use super::signals::{Reader, Signals};
+use super::requests::Requests;
+use super::script::Reader as ScriptReader;
+use super::session::{Next, Session, Shown};
 use super::tape::Tape;
-
-/// Changes of a listen that may wait for this program.
-const LISTEN_CAPACITY: usize = 1024;
 
 /// Why there was nothing to run.
 #[derive(Debug)]
@@ -32,20 +23,7 @@ pub(super) enum RunError {
     System(&'static str, io::Error),
 }
 
-/// Runs the work to its end and gives the exit status.
-pub(super) fn run(options: Options, work: Work, command: &[OsString], printer: impl Printer) -> Result<u8, RunError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| RunError::System("the runtime cannot be started", error))?;
-    let status = runtime.block_on(live(options, work, command, printer));
-    // The thread that reads a script may be blocked for ever.
-    runtime.shutdown_background();
-    status
-}
-
 fn server_command(options: &Options, command: &[OsString]) -> ServerCommand {
-    use mcp_wire_driver::process::{Environment, Stderr};
     let (program, arguments) = command.split_first().map_or((OsString::new(), &[][..]), |(p, a)| (p.clone(), a));
     ServerCommand::new(program)
         .args(arguments)
@@ -62,14 +40,14 @@ fn server_command(options: &Options, command: &[OsString]) -> ServerCommand {
         .process_group(options.process_group)
 }
 
-fn builder(options: &Options) -> Builder {
+fn client_options(options: &Options) -> ClientOptions {
     let mut versions = vec![options.protocol.clone()];
     if options.protocol != defaults::PROTOCOL_VERSION {
         versions.push(defaults::PROTOCOL_VERSION.to_owned());
     }
     // A legacy date is for `initialize` alone.
     versions.retain(|version| version.as_str() >= defaults::PROTOCOL_VERSION);
-    let mut client = Client::builder("mcp-call", env!("CARGO_PKG_VERSION"))
+    let mut client = ClientOptions::new("mcp-call", env!("CARGO_PKG_VERSION"))
         .versions(versions)
         .request_timeout(options.timeout)
         .probe_timeout(options.probe_timeout)
@@ -83,330 +61,171 @@ fn builder(options: &Options) -> Builder {
     client
 }
 
+/// A run that can begin: what a runtime starts the client with, and the events that it will tell.
+pub(super) struct Plan {
+    pub(super) client: ClientOptions,
+    pub(super) command: ServerCommand,
+    pub(super) events: Events,
+    /// The script comes on standard input.
+    pub(super) reads_input: bool,
+    pub(super) rest: Rest,
+}
+
+/// What the run needs besides its client.
+pub(super) struct Rest {
+    options: Options,
+    tape: Option<Tape>,
+    session: Session,
+}
+
+impl Plan {
+    pub(super) fn new(options: Options, work: Work, command: &[OsString]) -> Result<Self, RunError> {
+        let mut client = client_options(&options);
+        let mut tape = None;
+        if let Some(path) = &options.tape {
+            let created = Tape::create(path, &options).map_err(|error| {
+                RunError::Usage(UsageError(format!("the tape {} cannot be written: {error}", path.display())))
+            })?;
+            client = client.tape(created.sink());
+            tape = Some(created);
+        }
+        let (ops, reads_input) = match work {
+            Work::Script { ops, .. } => (ops, false),
+            Work::Input => (Vec::new(), true),
+        };
+        Ok(Self {
+            events: client.events(),
+            client,
+            command: server_command(&options, command),
+            reads_input,
+            rest: Rest { options, tape, session: Session::new(ops, reads_input) },
+        })
+    }
+}
+
+/// What a run waits for. All of it at once: the first of them, in this order where several are there, is handed to [`Run::woken`].
+#[derive(Debug)]
+pub(super) struct Wants {
+    /// Room in the output for [`Run::pending`].
+    pub(super) room: bool,
+    /// The end of whoever reads the output.
+    pub(super) reader: bool,
+    pub(super) event: bool,
+    /// A line of the script.
+    pub(super) line: bool,
+    pub(super) until: Option<Instant>,
+}
+
 /// What the wait was for.
-enum Woken {
+pub(super) enum Woken {
+    /// The exit status that a signal stands for.
     Signal(u8),
+    /// Nobody takes the output any more.
     OutputGone,
+    /// What was pending is shown.
     Shown,
+    /// `None`: there will be no more.
     Event(Option<ClientEvent>),
+    /// `None`: the script has ended.
     Line(Option<io::Result<String>>),
     Time,
 }
 
-async fn live(options: Options, work: Work, command: &[OsString], printer: impl Printer) -> Result<u8, RunError> {
-    let mut signals = Signals::new().map_err(|error| RunError::System("signals cannot be caught", error))?;
-    let mut reader = Reader::new();
-    let mut builder = builder(&options);
-    let tape = match &options.tape {
-        None => None,
-        Some(path) => {
-            let tape = Tape::create(path, &options).map_err(|error| {
-                RunError::Usage(UsageError(format!("the tape {} cannot be written: {error}", path.display())))
-            })?;
-            builder = builder.tape(tape.sink());
-            Some(tape)
-        }
-    };
-    let mut events = builder.events();
-    let output =
-        Output::start(printer).map_err(|error| RunError::System("the output thread cannot be started", error))?;
-    let (session, mut input) = match work {
-        Work::Script { ops, .. } => (Session::new(ops, false), None),
-        Work::Input => (Session::new(Vec::new(), true), Some(lines()?)),
-    };
-    let client = builder
-        .start(server_command(&options, command))
-        .map_err(|error| RunError::Usage(UsageError(error.to_string())))?;
-    let mut run = Run {
-        session,
-        client,
-        options,
-        tape,
-        calls: BTreeMap::new(),
-        unplaced: Vec::new(),
-        listens: BTreeMap::new(),
-        script: ScriptReader::default(),
-    };
-    if !run.options.lazy {
-        run.session.starting(Instant::now());
-    }
-
-    let mut pending = None;
-    let (mut output_gone, mut stuck, mut events_ended) = (false, false, false);
-    loop {
-        let (mut until, mut wants_input) = (None, false);
-        if pending.is_none() {
-            match run.session.next(Instant::now()) {
-                Next::Perform(op) => {
-                    run.perform(op);
-                    continue;
-                }
-                Next::Show(_) if output_gone => continue,
-                Next::Show(shown) => pending = Some(shown),
-                Next::Wait { until: time, input } => (until, wants_input) = (time, input),
-                Next::Done => break,
-            }
-        }
-        let shows = pending.is_some();
-        let woken = tokio::select! {
-            biased;
-            status = signals.next() => Woken::Signal(status),
-            permit = output.queue().reserve(), if shows => match permit {
-                Ok(permit) => {
-                    if let Some(shown) = pending.take() {
-                        permit.send(shown);
-                    }
-                    Woken::Shown
-                }
-                Err(_) => Woken::OutputGone,
-            },
-            () = output.queue().closed(), if !shows && !output_gone => Woken::OutputGone,
-            () = reader.gone(), if !output_gone => Woken::OutputGone,
-            event = events.next(), if !shows && !events_ended => Woken::Event(event),
-            line = next_line(input.as_mut()), if wants_input => Woken::Line(line),
-            () = sleep_until(until), if until.is_some() => Woken::Time,
-        };
-        match woken {
-            Woken::Shown | Woken::Time => {}
-            // Who is in such a hurry does not wait for a terminal that is stopped either.
-            Woken::Signal(status) if run.signal(status) && pending.take().is_some() => {
-                (output_gone, stuck) = (true, true);
-                run.session.silence();
-            }
-            Woken::Signal(_) => {}
-            Woken::OutputGone => {
-                output_gone = true;
-                pending = None;
-                run.session.abandon(1);
-                run.session.silence();
-            }
-            Woken::Event(Some(event)) => run.event(event),
-            Woken::Event(None) => {
-                events_ended = true;
-                run.session.lost();
-            }
-            Woken::Line(line) => run.line(line),
-        }
-    }
-    let status = run.session.status();
-    let tape = run.tape.take();
-    drop(run);
-    // What is queued is shown, unless nobody reads it and a signal says that nobody will.
-    let shown = tokio::select! {
-        shown = output.finish(), if !stuck => shown,
-        () = std::future::ready(()), if stuck => Ok(()),
-        _ = signals.next() => Ok(()),
-    };
-    if let Some(Err(error)) = tape.map(Tape::finish) {
-        return Err(RunError::System("the tape could not be written to its end", error));
-    }
-    Ok(match shown {
-        Ok(()) => status,
-        Err(_) => status.max(1),
-    })
-}
-
-async fn sleep_until(until: Option<Instant>) {
-    match until {
-        Some(until) => tokio::time::sleep_until(until.into()).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next_line(input: Option<&mut mpsc::Receiver<io::Result<String>>>) -> Option<io::Result<String>> {
-    match input {
-        Some(input) => input.recv().await,
-        None => None,
-    }
-}
-
-/// Lines of standard input. A thread reads them, as a blocked read can be stopped by nobody; it ends with the process.
-fn lines() -> Result<mpsc::Receiver<io::Result<String>>, RunError> {
-    let (sender, receiver) = mpsc::channel(16);
-    let read = move || {
-        for line in io::stdin().lines() {
-            let failed = line.is_err();
-            if sender.blocking_send(line).is_err() || failed {
-                return;
-            }
-        }
-    };
-    let thread = std::thread::Builder::new().name("script".to_owned()).spawn(read);
-    thread.map(|_| receiver).map_err(|error| RunError::System("the script cannot be read", error))
-}
-
-/// A listen on its way or open. It is read, so that it never lags behind.
-enum Reading {
-    Opening(Opening),
-    Open(Listen),
-    Over,
-}
-
-struct Run {
+/// A run.
+pub(super) struct Run {
     session: Session,
-    client: Client,
-    options: Options,
-    tape: Option<Tape>,
-    /// Dropped, a call is cancelled.
-    calls: BTreeMap<String, Call>,
-    /// Calls that wait for room in the queue, so they have no handle yet.
-    unplaced: Vec<String>,
-    listens: BTreeMap<String, Reading>,
+    requests: Requests,
     script: ScriptReader,
+    tape: Option<Tape>,
+    /// What is to be shown next.
+    pub(super) pending: Option<Shown>,
+    output_gone: bool,
+    /// The output is stopped, and somebody is in a hurry: nobody waits for it.
+    stuck: bool,
+    events_ended: bool,
 }
 
 impl Run {
-    fn perform(&mut self, op: Op) {
-        match &op {
-            Op::Request { key, method, params, timeout, idempotent } => {
-                let mut options = RequestOptions::default();
-                options.timeout = *timeout;
-                options.max_timeout = self.options.max_timeout;
-                options.idempotent = *idempotent;
-                if self.options.progress {
-                    options.progress = ProgressToken::Minted;
+    pub(super) fn new(rest: Rest, client: Client) -> Self {
+        let Rest { options, tape, mut session } = rest;
+        if !options.lazy {
+            session.starting(Instant::now());
+        }
+        Self {
+            session,
+            requests: Requests::new(client, options, tape.clone()),
+            script: ScriptReader::default(),
+            tape,
+            pending: None,
+            output_gone: false,
+            stuck: false,
+            events_ended: false,
+        }
+    }
+
+    /// Does what there is to do, and says what to wait for; `None` when all is over.
+    pub(super) fn next(&mut self) -> Option<Wants> {
+        let (mut until, mut line) = (None, false);
+        while self.pending.is_none() {
+            match self.session.next(Instant::now()) {
+                Next::Perform(op) => self.requests.perform(op, &mut self.session),
+                Next::Show(_) if self.output_gone => {}
+                Next::Show(shown) => self.pending = Some(shown),
+                Next::Wait { until: time, input } => {
+                    (until, line) = (time, input);
+                    break;
                 }
-                self.expect_on_tape(key);
-                let call = self.client.request(method, params).options(options).send();
-                self.called(key.clone(), call, &op);
+                Next::Done => return None,
             }
-            Op::Listen { key, filter } => {
-                self.expect_on_tape(key);
-                let opening = self.client.listen(filter.clone()).capacity(LISTEN_CAPACITY).send();
-                match opening.handle() {
-                    Some(handle) => {
-                        self.session.sent(key.clone(), true, handle);
-                        self.listens.insert(key.clone(), Reading::Opening(opening));
-                    }
-                    None => {
-                        let error = match poll_once(opening) {
-                            Some(Err(error)) => error,
-                            _ => CallError::Send(SendError::Ended),
-                        };
-                        self.refused(key.clone(), true, &error, &op);
-                    }
-                }
-            }
-            Op::Notify { method, params } => {
-                if let Err(error) = self.client.notify(method, params) {
-                    tracing::warn!("the notification {method:?} was not sent: {error}");
-                }
-            }
-            Op::Cancel { key, reason } => self.cancel(key, reason.as_deref()),
-            // The last event tells when it is done.
-            Op::Close => drop(self.client.close()),
-            Op::Kill => drop(self.client.kill()),
-            Op::Wait { .. } | Op::WaitEvent { .. } | Op::Sleep { .. } => {}
         }
+        let room = self.pending.is_some();
+        Some(Wants { room, reader: !self.output_gone, event: !room && !self.events_ended, line, until })
     }
 
-    fn called(&mut self, key: String, mut call: Call, op: &Op) {
-        if let Some(handle) = call.handle() {
-            self.session.sent(key.clone(), false, handle);
-            self.calls.insert(key, call);
-            return;
-        }
-        match poll_once(&mut call) {
-            Some(Err(error)) => self.refused(key, false, &error, op),
-            _ => {
-                self.session.waits(key.clone());
-                self.unplaced.push(key.clone());
-                self.calls.insert(key, call);
+    pub(super) fn woken(&mut self, woken: Woken) {
+        match woken {
+            Woken::Shown | Woken::Time => {}
+            Woken::Signal(status) => self.signal(status),
+            Woken::OutputGone => {
+                self.output_gone = true;
+                self.pending = None;
+                self.session.abandon(1);
+                self.session.silence();
             }
-        }
-    }
-
-    fn refused(&mut self, key: String, listen: bool, error: &CallError, op: &Op) {
-        if let Some(tape) = &self.tape {
-            tape.refused(op);
-        }
-        let cause = match error {
-            CallError::Send(SendError::Full | SendError::TooLarge { .. }) => Cause::Overflow,
-            _ => Cause::Closed,
-        };
-        self.session.refused(key, listen, cause.as_str(), error.to_string());
-    }
-
-    fn expect_on_tape(&self, key: &str) {
-        if let Some(tape) = &self.tape {
-            tape.expect(key);
-        }
-    }
-
-    fn cancel(&mut self, key: &str, reason: Option<&str>) {
-        if let Some(at) = self.unplaced.iter().position(|waiting| waiting == key) {
-            self.place();
-            if self.unplaced.get(at).is_some_and(|waiting| waiting == key) {
-                // It never got a place, so nobody else tells of it.
-                self.unplaced.remove(at);
-                self.calls.remove(key);
-                if let Some(tape) = &self.tape {
-                    tape.forget(key);
-                }
-                self.session.refused(
-                    key.to_owned(),
-                    false,
-                    Cause::Cancelled.as_str(),
-                    "it still waited to be sent".to_owned(),
-                );
-                return;
+            Woken::Event(Some(event)) => self.event(event),
+            Woken::Event(None) => {
+                self.events_ended = true;
+                self.session.lost();
             }
+            Woken::Line(line) => self.line(line),
         }
-        if self.session.handle(key).is_none() {
-            return;
-        }
-        match (self.calls.get(key), self.listens.get(key), reason) {
-            (Some(call), _, Some(reason)) => call.cancel(reason),
-            (_, Some(Reading::Opening(opening)), Some(reason)) => opening.cancel(reason),
-            (_, Some(Reading::Open(listen)), Some(reason)) => listen.cancel(reason),
-            // Without a reason it is a drop.
-            _ => {
-                self.calls.remove(key);
-                self.listens.remove(key);
-            }
-        }
-    }
-
-    /// Calls that waited for room may have been given their handles; that comes before any event about them.
-    fn place(&mut self) {
-        let (session, calls) = (&mut self.session, &self.calls);
-        self.unplaced.retain(|key| match calls.get(key).and_then(Call::handle) {
-            Some(handle) => {
-                session.sent(key.clone(), false, handle);
-                false
-            }
-            None => true,
-        });
     }
 
     fn event(&mut self, event: ClientEvent) {
-        if !self.unplaced.is_empty() {
-            self.place();
-        }
+        self.requests.settle(&mut self.session);
         let of_listen =
             matches!(event, ClientEvent::Acknowledged { .. } | ClientEvent::Notification { of: Some(_), .. });
         if let ClientEvent::Started { pid, .. } = &event {
             tracing::debug!(pid, "the server runs");
         }
-        let ended = self.session.event(event);
-        if let Some(key) = ended {
-            self.calls.remove(&key);
-            self.listens.remove(&key);
+        if let Some(key) = self.session.event(event) {
+            self.requests.ended(&key);
         } else if of_listen {
-            self.listens.values_mut().for_each(Reading::read);
+            self.requests.read_listens();
         }
     }
 
-    /// Whether it is the second.
-    fn signal(&mut self, status: u8) -> bool {
+    fn signal(&mut self, status: u8) {
         let again = self.session.is_interrupted();
-        if again {
-            drop(self.client.kill());
-        } else {
+        if !again {
             self.session.interrupt(status);
-            drop(self.client.close());
         }
-        again
+        self.requests.close(again);
+        // Who is in such a hurry does not wait for a terminal that is stopped either.
+        if again && self.pending.take().is_some() {
+            (self.output_gone, self.stuck) = (true, true);
+            self.session.silence();
+        }
     }
 
     fn line(&mut self, line: Option<io::Result<String>>) {
@@ -425,27 +244,30 @@ impl Run {
             }
         }
     }
-}
 
-impl Reading {
-    fn read(&mut self) {
-        if let Self::Opening(opening) = self {
-            match poll_once(opening) {
-                Some(Ok(listen)) => *self = Self::Open(listen),
-                Some(Err(_)) => *self = Self::Over,
-                None => {}
-            }
-        }
-        if let Self::Open(listen) = self {
-            while poll_once(listen.next()).flatten().is_some() {}
-        }
+    /// Lets go of the connection. What is queued is still to be shown, unless nobody waits for that.
+    pub(super) fn end(self) -> Finish {
+        Finish { status: self.session.status(), tape: self.tape, stuck: self.stuck }
     }
 }
 
-/// What a future has to say now. The tap wakes this program, so nobody needs to be woken here.
-fn poll_once<F: Future>(future: F) -> Option<F::Output> {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => Some(output),
-        Poll::Pending => None,
+/// The end of a run, but for the last of its output.
+pub(super) struct Finish {
+    status: u8,
+    tape: Option<Tape>,
+    /// Do not wait for the output.
+    pub(super) stuck: bool,
+}
+
+impl Finish {
+    /// The exit status. `shown` tells what became of the output.
+    pub(super) fn status(self, shown: io::Result<()>) -> Result<u8, RunError> {
+        if let Some(Err(error)) = self.tape.map(Tape::finish) {
+            return Err(RunError::System("the tape could not be written to its end", error));
+        }
+        Ok(match shown {
+            Ok(()) => self.status,
+            Err(_) => self.status.max(1),
+        })
     }
 }

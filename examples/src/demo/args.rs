@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use mcp_wire::config as defaults;
 
+use crate::runtime::Runtime;
+
 pub(super) const HELP: &str = "\
 mcp-demo-server: a Model Context Protocol server to talk to, over its standard input and output
 
     mcp-demo-server [OPTIONS]
 
-    --runtime tokio        what drives the core (smol and poll are not built yet)           [tokio]
+    --runtime tokio|poll   what drives the core (smol is not built yet)                     [tokio]
     --max-in-flight N      tools that run at the same time; as many wait                    [256]
     --max-line BYTES       longest line accepted                                            [16777216]
     --drain MS             time for running tools after the end of the input                [10000]
@@ -23,6 +25,7 @@ Exit status: 0 when the input ended (or SIGTERM came) and the output could be wr
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Options {
+    pub(super) runtime: Runtime,
     pub(super) max_in_flight: usize,
     pub(super) max_line: usize,
     pub(super) drain: Duration,
@@ -32,6 +35,7 @@ pub(super) struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            runtime: Runtime::default(),
             max_in_flight: defaults::RUNNING_LIMIT,
             max_line: defaults::LINE_LIMIT,
             drain: defaults::DRAIN,
@@ -56,11 +60,7 @@ pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Tas
         match argument {
             Short('h') | Long("help") => return Ok(Task::Help),
             Short('V') | Long("version") => return Ok(Task::Version),
-            Long("runtime") => match &*word(&mut parser, "runtime")? {
-                "tokio" => {}
-                "smol" | "poll" => return Err("--runtime smol and poll are not built yet; use tokio".to_owned()),
-                other => return Err(format!("--runtime is tokio, smol or poll, not {other:?}")),
-            },
+            Long("runtime") => options.runtime = Runtime::parse(&word(&mut parser, "runtime")?)?,
             Long("era") => match &*word(&mut parser, "era")? {
                 "modern" => {}
                 "dual" | "legacy" => return Err("--era dual and legacy are not built yet; use modern".to_owned()),

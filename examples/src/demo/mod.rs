@@ -3,6 +3,8 @@
 
 mod args;
 mod describe;
+#[cfg(unix)]
+mod poll;
 mod resources;
 mod serve;
 mod tools;

@@ -1,9 +1,11 @@
 //! Owns how the demo server is put together and run: methods, runtime, signals, exit status. It must not know what a tool does.
 
 use std::ffi::OsString;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use mcp_wire::server::Ended;
@@ -14,6 +16,7 @@ use super::args::{self, HELP, Options, Task};
 use super::describe;
 use super::resources::Resources;
 use super::tools;
+use crate::runtime::Runtime;
 
 /// What the tools take from a runtime.
 ///
@@ -33,13 +36,25 @@ pub trait Host: Clone + Send + Sync + 'static {
     fn first<A, B>(&self, a: A, b: B) -> impl Future<Output = bool> + Send
     where
         A: Future + Send,
-        B: Future<Output = ()> + Send;
+        B: Future<Output = ()> + Send,
+    {
+        async {
+            let (mut a, mut b) = (pin!(a), pin!(b));
+            poll_fn(|cx| {
+                if a.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(true);
+                }
+                b.as_mut().poll(cx).map(|()| false)
+            })
+            .await
+        }
+    }
 }
 
 /// Twice a line of the usual limit, so that a client can be tried with a line that is too long for it.
 pub(super) const QUEUE_LIMIT: usize = 32 << 20;
 
-fn build(options: &Options) -> Result<Server, ServeError> {
+pub(super) fn build(options: &Options) -> Result<Server, ServeError> {
     let capabilities =
         JsonBuf::from(Json::parse(describe::CAPABILITIES).map_err(|error| ServeError::Stdio(error.into()))?);
     let server = Server::builder("mcp-demo-server", env!("CARGO_PKG_VERSION"))
@@ -55,7 +70,7 @@ fn build(options: &Options) -> Result<Server, ServeError> {
 }
 
 /// One request.
-async fn handle<H: Host>(
+pub(super) async fn handle<H: Host>(
     call: Call,
     host: H,
     resources: Arc<Resources>,
@@ -93,7 +108,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match tokio::run(&options) {
+    let ended = match options.runtime {
+        Runtime::Tokio => tokio::run(&options),
+        #[cfg(unix)]
+        Runtime::Poll => super::poll::run(&options),
+    };
+    match ended {
         Ok(Ended::PeerGone) => {
             eprintln!("mcp-demo-server: the output could not be written: the client is gone");
             ExitCode::FAILURE
@@ -136,19 +156,6 @@ mod tokio {
             match ::tokio::task::spawn_blocking(run).await {
                 Ok(value) => value,
                 Err(error) => std::panic::resume_unwind(error.into_panic()),
-            }
-        }
-
-        async fn first<A, B>(&self, a: A, b: B) -> bool
-        where
-            A: Future + Send,
-            B: Future<Output = ()> + Send,
-        {
-            let (a, b) = (pin!(a), pin!(b));
-            ::tokio::select! {
-                biased;
-                _ = a => true,
-                () = b => false,
             }
         }
     }

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -70,7 +71,7 @@ impl Ended {
 }
 
 impl Program {
-    pub fn start<A: AsRef<std::ffi::OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>) -> Self {
+    pub fn start<A: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>) -> Self {
         let mut command = Command::new(program);
         command.args(arguments);
         Self::spawn(command)
@@ -151,6 +152,18 @@ impl Program {
         assert!(status.expect("kill runs").success());
     }
 
+    /// Gives it this input, and waits for its end.
+    pub fn feed(mut self, input: &[u8]) -> Ended {
+        let mut stdin = self.stdin.take().expect("stdin is open");
+        std::thread::scope(|scope| {
+            // Beside the reading, or both ends could wait for each other.
+            scope.spawn(move || {
+                let _ = stdin.write_all(input);
+            });
+            self.end()
+        })
+    }
+
     /// Waits for its end.
     pub fn end(mut self) -> Ended {
         self.close_stdin();
@@ -187,25 +200,66 @@ fn text(bytes: Vec<u8>) -> String {
 }
 
 /// Runs a program on this input to its end.
-pub fn run<A: AsRef<std::ffi::OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>, input: &[u8]) -> Ended {
-    let mut program = Program::start(program, arguments);
-    let mut stdin = program.stdin.take().expect("stdin is open");
-    std::thread::scope(|scope| {
-        // Beside the reading, or both ends could wait for each other.
-        scope.spawn(move || {
-            let _ = stdin.write_all(input);
-        });
-        program.end()
-    })
+pub fn run<A: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>, input: &[u8]) -> Ended {
+    Program::start(program, arguments).feed(input)
 }
 
-/// Runs `mcp-call --json` and gives its events too.
-pub fn call<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>, script: &str) -> (Ended, Vec<Value>) {
-    let mut command = vec![std::ffi::OsString::from("--json")];
-    command.extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
-    let ended = run(CALL, command, script.as_bytes());
-    let events = ended.json();
-    (ended, events)
+/// The programs on one runtime.
+#[derive(Clone, Copy)]
+pub struct On(&'static str);
+
+impl On {
+    /// The runtime that the module is named after: `poll` for `on_poll`.
+    pub fn the_runtime_of(module: &'static str) -> Self {
+        let (_, runtime) = module.rsplit_once("::on_").expect("the module is named after a runtime");
+        Self(runtime)
+    }
+
+    pub const fn runtime(self) -> &'static str {
+        self.0
+    }
+
+    pub fn command(self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.args(["--runtime", self.0]);
+        command
+    }
+
+    fn start<A: AsRef<OsStr>>(self, program: &str, arguments: impl IntoIterator<Item = A>) -> Program {
+        let mut command = self.command(program);
+        command.args(arguments);
+        Program::spawn(command)
+    }
+
+    pub fn start_call<A: AsRef<OsStr>>(self, arguments: impl IntoIterator<Item = A>) -> Program {
+        self.start(CALL, arguments)
+    }
+
+    pub fn start_demo<A: AsRef<OsStr>>(self, arguments: impl IntoIterator<Item = A>) -> Program {
+        self.start(DEMO, arguments)
+    }
+
+    pub fn run_call<A: AsRef<OsStr>>(self, arguments: impl IntoIterator<Item = A>, input: &[u8]) -> Ended {
+        self.start_call(arguments).feed(input)
+    }
+
+    pub fn run_demo<A: AsRef<OsStr>>(self, arguments: impl IntoIterator<Item = A>, input: &[u8]) -> Ended {
+        self.start_demo(arguments).feed(input)
+    }
+
+    /// Runs `mcp-call --json` and gives its events too.
+    pub fn call<A: AsRef<OsStr>>(self, arguments: impl IntoIterator<Item = A>, script: &str) -> (Ended, Vec<Value>) {
+        let mut command = vec![OsString::from("--json")];
+        command.extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
+        let ended = self.run_call(command, script.as_bytes());
+        let events = ended.json();
+        (ended, events)
+    }
+}
+
+/// Runs `mcp-call --json` on the default runtime and gives its events too.
+pub fn call<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>, script: &str) -> (Ended, Vec<Value>) {
+    On("tokio").call(arguments, script)
 }
 
 /// The names of events.

@@ -60,7 +60,7 @@ fn a_mistake_is_one_sentence() {
         "a --era old -- s",
         "a --era legacy -- s",
         "a --runtime smol -- s",
-        "a --runtime poll -- s",
+        "a --runtime x -- s",
         "a --max-line 0 -- s",
         "a --idle-stop 0 -- s",
         "a --env none -- s",

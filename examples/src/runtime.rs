@@ -1,0 +1,26 @@
+//! Owns the word after `--runtime`, which both programs have. It must not know how any of them is driven.
+
+/// What drives the core.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Runtime {
+    #[default]
+    Tokio,
+    /// A loop around poll(2), with no runtime.
+    #[cfg(unix)]
+    Poll,
+}
+
+impl Runtime {
+    /// Reads the word. A mistake is one sentence.
+    pub(crate) fn parse(word: &str) -> Result<Self, String> {
+        match word {
+            "tokio" => Ok(Self::Tokio),
+            "smol" => Err("--runtime smol is not built yet; use tokio or poll".to_owned()),
+            #[cfg(unix)]
+            "poll" => Ok(Self::Poll),
+            #[cfg(not(unix))]
+            "poll" => Err("--runtime poll needs poll(2), which this system does not have; use tokio".to_owned()),
+            other => Err(format!("--runtime is tokio, smol or poll, not {other:?}")),
+        }
+    }
+}
