@@ -9,6 +9,8 @@ use memchr::memchr2;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::scanner::{End, Walker};
+
 /// One JSON value as text, borrowed. Payloads cross the core in this form, byte for byte.
 ///
 /// A `Json` that the core hands out has been validated completely. `Debug` shows the length only,
@@ -40,6 +42,10 @@ impl<'a> Json<'a> {
     /// # Errors
     /// What `serde_json` says of it otherwise.
     pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+        // The walk over lines is the faster judge; it does not know line breaks between tokens, nor what to say of what is no JSON.
+        if Walker::new().finish(text.as_bytes()) == End::Whole {
+            return Ok(Self(text.trim_matches([' ', '\t', '\r'])));
+        }
         let raw: &RawValue = serde_json::from_str(text)?;
         Ok(Self(raw.get()))
     }
@@ -266,6 +272,23 @@ impl JsonBuf {
         serde_json::to_string(value).map(Self)
     }
 
+    /// Takes text that is one JSON value, without a copy unless there is white space around it.
+    ///
+    /// # Errors
+    /// What `serde_json` says of text that is something else.
+    ///
+    /// ```
+    /// use mcp_wire::JsonBuf;
+    ///
+    /// assert_eq!(JsonBuf::from_text(" [1, 2]\n".into())?.as_json().get(), "[1, 2]");
+    /// assert!(JsonBuf::from_text("[1, 2".into()).is_err());
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn from_text(text: String) -> Result<Self, serde_json::Error> {
+        let json = Json::parse(&text)?;
+        Ok(if json.get().len() == text.len() { Self(text) } else { json.into() })
+    }
+
     /// Borrows the value.
     #[must_use]
     pub fn as_json(&self) -> Json<'_> {
@@ -310,6 +333,35 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
+
+    // Whoever checks it, the same text is JSON and the same white space is left out.
+    #[test]
+    fn text_is_checked_as_serde_json_checks_it() {
+        let deep = |depth| alloc::format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let texts = [
+            "",
+            " ",
+            "1",
+            " 1 ",
+            "\t{} \r",
+            "\n[1,\n2]\n",
+            "[1]x",
+            "{} {}",
+            "\"a\nb\"",
+            "[1,]",
+            "nul",
+            "-",
+            "01",
+            "\u{a0}1",
+        ];
+        for text in texts.map(String::from).into_iter().chain([deep(126), deep(127), deep(128), deep(129), deep(1000)])
+        {
+            let plain = serde_json::from_str::<&RawValue>(&text).ok().map(RawValue::get);
+            assert_eq!(Json::parse(&text).ok().map(Json::get), plain, "{text}");
+            let owned = JsonBuf::from_text(text.clone()).ok();
+            assert_eq!(owned.as_ref().map(|buf| buf.as_json().get()), plain, "{text}");
+        }
+    }
 
     #[test]
     fn members_are_found_as_serde_json_finds_them() {

