@@ -11,6 +11,7 @@ mod publisher;
 mod shared;
 mod task;
 mod task_progress;
+mod task_set;
 
 pub use builder::{Builder, Server};
 pub use call::{Call, Cancelled};
@@ -20,3 +21,4 @@ pub use legacy_client::{LegacyClient, LegacyRequest, LegacyRequestError};
 pub use publisher::{Publisher, StopHandle};
 pub use task::Task;
 pub use task_progress::TaskProgress;
+pub use task_set::TaskSet;
