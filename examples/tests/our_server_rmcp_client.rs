@@ -1,30 +1,60 @@
-//! A client made with rmcp against `mcp-demo-server`: list, call, progress, cancellation, the end.
+//! A client made with rmcp against `mcp-demo-server`, in both eras: list, call, progress, cancellation, what a legacy session is told and
+//! asked, the end.
 
 #![cfg(unix)]
+#![expect(deprecated, reason = "what rmcp deprecates is what the legacy era is made of")]
 
 mod support;
 
 use std::sync::{Arc, Mutex};
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ContentBlock, ProgressNotificationParam, ProtocolVersion,
-    ServerResult,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
+    ContentBlock, ElicitRequestParams, ElicitResult, ElicitationAction, LoggingLevel, LoggingMessageNotificationParam,
+    ProgressNotificationParam, ProtocolVersion, ResourceUpdatedNotificationParam, ServerResult, SetLevelRequestParams,
+    SubscribeRequestParams,
 };
-use rmcp::service::{NotificationContext, PeerRequestOptions};
+use rmcp::service::{NotificationContext, PeerRequestOptions, RequestContext, RunningService};
 use rmcp::transport::TokioChildProcess;
-use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient, ServiceError};
+use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, ErrorData, RoleClient, ServiceError};
 use serde_json::{Value, json};
 use support::{DEADLINE, DEMO};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// Keeps the progress that it is told of.
+/// Keeps what it is told of, and answers what it is asked.
 #[derive(Clone, Default)]
-struct Handler(Arc<Mutex<Vec<f64>>>);
+struct Handler {
+    progress: Arc<Mutex<Vec<f64>>>,
+    logs: Arc<Mutex<Vec<Value>>>,
+    updates: Arc<Mutex<Vec<String>>>,
+}
 
 impl ClientHandler for Handler {
+    fn get_info(&self) -> ClientConfig {
+        let mut info = ClientConfig::default();
+        info.capabilities = ClientCapabilities::builder().enable_elicitation().build();
+        info
+    }
+
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        self.0.lock().expect("not poisoned").push(params.progress);
+        self.progress.lock().expect("not poisoned").push(params.progress);
+    }
+
+    async fn on_logging_message(&self, params: LoggingMessageNotificationParam, _: NotificationContext<RoleClient>) {
+        self.logs.lock().expect("not poisoned").push(params.data);
+    }
+
+    async fn on_resource_updated(&self, params: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
+        self.updates.lock().expect("not poisoned").push(params.uri);
+    }
+
+    async fn create_elicitation(
+        &self,
+        _: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(json!({"answer": "Because"})))
     }
 }
 
@@ -35,11 +65,18 @@ fn tool(name: &'static str, arguments: Value) -> CallToolRequestParams {
 
 #[tokio::test]
 async fn rmcp_drives_it() {
-    timeout(DEADLINE, drive()).await.expect("it ends before the deadline");
+    let mode = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+    timeout(DEADLINE, drive(mode)).await.expect("it ends before the deadline");
 }
 
-async fn drive() {
-    let mode = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+// LEG-03: the same through the handshake of the legacy era.
+#[tokio::test]
+async fn rmcp_drives_it_in_the_legacy_era() {
+    timeout(DEADLINE, drive(ClientLifecycleMode::Initialize)).await.expect("it ends before the deadline");
+}
+
+async fn drive(mode: ClientLifecycleMode) {
+    let legacy = matches!(mode, ClientLifecycleMode::Initialize);
     let transport = TokioChildProcess::new(Command::new(DEMO)).expect("it can be spawned");
     let handler = Handler::default();
     let mut client = handler.clone().serve_with_lifecycle(transport, mode).await.expect("it comes up");
@@ -65,7 +102,7 @@ async fn drive() {
     };
     let Some(ContentBlock::Text(content)) = result.content.first() else { panic!("a text") };
     assert_eq!(content.text, "slept 60 ms");
-    let told = || handler.0.lock().expect("not poisoned").clone();
+    let told = || handler.progress.lock().expect("not poisoned").clone();
     // rmcp hands notifications to tasks of their own, which may come after the result.
     while told().len() < 3 {
         tokio::task::yield_now().await;
@@ -86,5 +123,34 @@ async fn drive() {
         client.peer().call_tool(tool("fail", json!({"code": -5, "message": "no"}))).await.expect_err("an error");
     assert!(matches!(&error, ServiceError::McpError(error) if error.code.0 == -5 && error.message == "no"), "{error}");
 
+    if legacy {
+        session(&client, &handler).await;
+    }
     client.close().await.expect("it closes");
+}
+
+/// What only a legacy session has: questions of the server, a log level, subscriptions (LEG-07, LEG-08).
+async fn session(client: &RunningService<RoleClient, Handler>, handler: &Handler) {
+    let text = |result: CallToolResult| match result.content.into_iter().next() {
+        Some(ContentBlock::Text(content)) => content.text,
+        other => panic!("a text: {other:?}"),
+    };
+    let answer = client.peer().call_tool(tool("ask", json!({"question": "Why?"}))).await.expect("an answer");
+    assert_eq!(text(answer), "Because");
+
+    client.peer().set_level(SetLevelRequestParams::new(LoggingLevel::Warning)).await.expect("it is set");
+    for level in ["info", "error"] {
+        client.peer().call_tool(tool("log", json!({"level": level}))).await.expect("an answer");
+    }
+    let subscribe = SubscribeRequestParams::new("demo://counter");
+    client.peer().subscribe(subscribe).await.expect("it is subscribed to");
+    client.peer().call_tool(tool("touch", json!({"uri": "demo://counter"}))).await.expect("an answer");
+    // rmcp hands notifications to tasks of their own, which may come after the result.
+    while handler.updates.lock().expect("not poisoned").is_empty()
+        || handler.logs.lock().expect("not poisoned").is_empty()
+    {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(*handler.updates.lock().expect("not poisoned"), ["demo://counter"]);
+    assert_eq!(*handler.logs.lock().expect("not poisoned"), ["message 1"]);
 }

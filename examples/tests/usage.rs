@@ -7,7 +7,7 @@ use support::{CALL, DEMO, run};
 #[test]
 fn usage_errors_are_one_sentence_and_status_2() {
     for (program, arguments) in [
-        (DEMO, &["--era", "dual"][..]),
+        (DEMO, &["--era", "x"][..]),
         (DEMO, &["--runtime", "smol"]),
         (DEMO, &["--nope"]),
         (DEMO, &["x"]),

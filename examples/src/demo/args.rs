@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use mcp_wire::config as defaults;
+use mcp_wire::server::Eras;
 
 use crate::runtime::Runtime;
 
@@ -16,7 +17,8 @@ mcp-demo-server: a Model Context Protocol server to talk to, over its standard i
     --max-in-flight N      tools that run at the same time; as many wait                    [256]
     --max-line BYTES       longest line accepted                                            [16777216]
     --drain MS             time for running tools after the end of the input                [10000]
-    --era modern           the protocol era (dual and legacy are not built yet)             [modern]
+    --era ERA              the protocol era: modern, legacy, or dual, which judges each
+                           request by itself                                                [dual]
     --no-stdout-guard      let println! and child processes write between the messages
     -h, --help             this text
     -V, --version          the version
@@ -26,6 +28,7 @@ Exit status: 0 when the input ended (or SIGTERM came) and the output could be wr
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Options {
     pub(super) runtime: Runtime,
+    pub(super) eras: Eras,
     pub(super) max_in_flight: usize,
     pub(super) max_line: usize,
     pub(super) drain: Duration,
@@ -36,6 +39,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             runtime: Runtime::default(),
+            eras: Eras::Dual,
             max_in_flight: defaults::RUNNING_LIMIT,
             max_line: defaults::LINE_LIMIT,
             drain: defaults::DRAIN,
@@ -61,11 +65,14 @@ pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Tas
             Short('h') | Long("help") => return Ok(Task::Help),
             Short('V') | Long("version") => return Ok(Task::Version),
             Long("runtime") => options.runtime = Runtime::parse(&word(&mut parser, "runtime")?)?,
-            Long("era") => match &*word(&mut parser, "era")? {
-                "modern" => {}
-                "dual" | "legacy" => return Err("--era dual and legacy are not built yet; use modern".to_owned()),
-                other => return Err(format!("--era is modern, dual or legacy, not {other:?}")),
-            },
+            Long("era") => {
+                options.eras = match &*word(&mut parser, "era")? {
+                    "modern" => Eras::Modern,
+                    "dual" => Eras::Dual,
+                    "legacy" => Eras::Legacy,
+                    other => return Err(format!("--era is modern, dual or legacy, not {other:?}")),
+                }
+            }
             Long("max-in-flight") => options.max_in_flight = count(&mut parser, "max-in-flight")?,
             Long("max-line") => options.max_line = count(&mut parser, "max-line")?,
             Long("drain") => options.drain = Duration::from_millis(number(&mut parser, "drain")?),
@@ -115,10 +122,12 @@ mod tests {
             (256, 16_777_216, Duration::from_secs(10))
         );
         assert!(options.stdout_guard);
+        assert_eq!(options.eras, Eras::Dual);
         let words = "--runtime tokio --era modern --max-in-flight 2 --max-line 100 --drain 5 --no-stdout-guard";
         let Ok(Task::Serve(options)) = parse_words(words) else { panic!("good") };
         assert_eq!((options.max_in_flight, options.max_line, options.drain), (2, 100, Duration::from_millis(5)));
         assert!(!options.stdout_guard);
+        assert_eq!(options.eras, Eras::Modern);
     }
 
     #[test]
@@ -129,7 +138,7 @@ mod tests {
             "-x",
             "--runtime smol",
             "--runtime",
-            "--era dual",
+            "--era",
             "--era x",
             "--drain x",
             "--max-line 0",

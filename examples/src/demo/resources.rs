@@ -52,7 +52,11 @@ impl Resources {
         let text = match &*uri {
             CLOCK => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis()).to_string(),
             COUNTER => self.counter.load(Ordering::Relaxed).to_string(),
-            _ => return Err(RpcError::invalid_params("Resource not found").data(&json!({"uri": uri}))),
+            _ => {
+                // The legacy era has a code of its own for it.
+                let code = if call.legacy_client().is_some() { -32002 } else { -32602 };
+                return Err(RpcError::new(code, "Resource not found").data(&json!({"uri": uri})));
+            }
         };
         Ok(json!({
             "resultType": "complete",

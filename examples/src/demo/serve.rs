@@ -58,6 +58,7 @@ pub(super) fn build(options: &Options) -> Result<Server, ServeError> {
     let capabilities =
         JsonBuf::from(Json::parse(describe::CAPABILITIES).map_err(|error| ServeError::Stdio(error.into()))?);
     let server = Server::builder("mcp-demo-server", env!("CARGO_PKG_VERSION"))
+        .eras(options.eras)
         .capabilities(&capabilities)
         .instructions("Call the tools to try out a client; read demo://clock or demo://counter.")
         .max_in_flight(options.max_in_flight)

@@ -115,7 +115,7 @@ pub(super) async fn call<H: Host>(
         }),
         "spawn_echo" => spawn_echo(host, &params).await,
         "big" => big(&params),
-        "ask" => ask(call, &params),
+        "ask" => ask(call, host, &params).await,
         "fail" => fail(&params),
         "panic" => panic!("the tool `panic` was called"),
         "touch" => touch(&params, resources, publisher),
@@ -221,16 +221,33 @@ fn big(params: &Params) -> Outcome {
     Ok(text("x".repeat(bytes)))
 }
 
-/// A result that takes two rounds: the first asks for input, the second brings it.
-fn ask(call: &Call, params: &Params) -> Outcome {
+/// A result that takes two rounds: the first asks for input, the second brings it. A legacy client is asked while its request waits.
+async fn ask<H: Host>(call: &Call, host: &H, params: &Params) -> Outcome {
     #[derive(Deserialize)]
     struct Ask {
         question: String,
     }
     let Ask { question } = params.arguments()?;
+    let schema = json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]});
+    if let Some(client) = call.legacy_client() {
+        call.require_client_capability("elicitation")?;
+        let asks = json!({"message": question, "requestedSchema": schema});
+        // A person may take as long as they like; who is tired of waiting cancels the call.
+        let request = client.request("elicitation/create", &asks).timeout(Duration::MAX);
+        let mut response = None;
+        if host.first(call.cancelled(), async { response = Some(request.await) }).await {
+            return Ok(text("cancelled"));
+        }
+        return match response {
+            Some(Ok(response)) => {
+                answered(&response.as_json().deserialize().map_err(RpcError::from)?, "The client's answer")
+            }
+            Some(Err(error)) => Err(RpcError::internal(error.to_string()).into()),
+            None => Err(RpcError::internal("Internal error").into()),
+        };
+    }
     let Some(responses) = &params.input_responses else {
         call.require_client_capability("elicitation")?;
-        let schema = json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]});
         let asks = json!({"mode": "form", "message": question, "requestedSchema": schema});
         return Ok(ToolResult {
             result_type: "input_required",
@@ -243,11 +260,15 @@ fn ask(call: &Call, params: &Params) -> Outcome {
     if params.request_state.as_deref() != Some(ASK_STATE) {
         return Err(RpcError::invalid_params("Invalid params: requestState is not the one that was given").into());
     }
-    let response = &responses["answer"];
+    answered(&responses["answer"], "Invalid params: inputResponses")
+}
+
+/// What the user answered; `from` has it.
+fn answered(response: &Value, from: &str) -> Outcome {
     match (response["action"].as_str(), &response["content"]["answer"]) {
         (Some("accept"), Value::String(answer)) => Ok(text(answer.as_str())),
         (Some(action @ ("decline" | "cancel")), _) => Ok(text(format!("no answer: {action}"))),
-        _ => Err(RpcError::invalid_params("Invalid params: inputResponses has no answer to the question").into()),
+        _ => Err(RpcError::invalid_params(format!("{from} has no answer to the question")).into()),
     }
 }
 

@@ -1,0 +1,11 @@
+//! `mcp-demo-server` from outside, on each runtime: legacy clients. The name of each module is `on_` and the runtime's.
+
+#![cfg(unix)]
+#![allow(clippy::duplicate_mod, reason = "the same tests, on each runtime")]
+
+mod support;
+
+#[path = "programs/demo_legacy.rs"]
+mod on_poll;
+#[path = "programs/demo_legacy.rs"]
+mod on_tokio;
