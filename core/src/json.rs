@@ -5,11 +5,10 @@ use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use core::fmt;
 
-use memchr::memchr2;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::scanner::{End, Walker};
+use crate::scanner::{End, Walker, string_end};
 
 /// One JSON value as text, borrowed. Payloads cross the core in this form, byte for byte.
 ///
@@ -141,15 +140,7 @@ pub(crate) fn string_len(bytes: &[u8]) -> Option<usize> {
     if bytes.first() != Some(&b'"') {
         return None;
     }
-    let mut at = 1;
-    loop {
-        let found = memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        at += found;
-        if bytes.get(at) == Some(&b'"') {
-            return Some(at + 1);
-        }
-        at += 2;
-    }
+    string_end(bytes, 1)
 }
 
 /// Length of the value that `bytes`, valid JSON, begin with.

@@ -518,6 +518,11 @@ fn skip_text(line: &[u8], start: usize, dense: &mut u32) -> usize {
     if at > start && line.get(at - 1) == Some(&b'\\') { at - 1 } else { at }
 }
 
+/// Where the string ends whose text begins at `start`, behind the quote; `None` if it does not end, or is none.
+pub(crate) fn string_end(text: &[u8], start: usize) -> Option<usize> {
+    if let Token::End(end) = string(text, start) { Some(end) } else { None }
+}
+
 /// Reads on in a string, from a place that is not inside an escape. The usual short string is read here.
 #[inline(always)]
 fn string(line: &[u8], mut at: usize) -> Token {
