@@ -12,6 +12,8 @@ pub const FULL_READ: usize = 64 << 10;
 pub const DEPTH_LIMIT: usize = 128;
 /// Longest id, progress token and method, in bytes of their text on the wire (LIM-03).
 pub const NAME_LIMIT: usize = 1 << 10;
+/// Messages in one line of revision 2025-03-26 (LIM-03); a line with more is no message.
+pub const BATCH_LIMIT: usize = 100;
 /// Outgoing queue, in bytes (LIM-04): one line of the largest size.
 pub const QUEUE_LIMIT: usize = 16 << 20;
 /// Answers that the core makes itself, in bytes, before reading pauses (LIM-04).

@@ -79,6 +79,11 @@ impl<'a> Json<'a> {
         Members { text: self.0, at: if self.is_object() { 1 } else { self.0.len() } }
     }
 
+    /// The elements of an array; none for any other value.
+    pub(crate) fn elements(self) -> Elements<'a> {
+        Elements { text: self.0, at: if self.0.starts_with('[') { 1 } else { self.0.len() } }
+    }
+
     /// The value of a string; `None` for any other value. A surrogate that stands alone reads as U+FFFD.
     #[must_use]
     pub fn as_str(self) -> Option<Cow<'a, str>> {
@@ -127,6 +132,29 @@ impl<'a> Iterator for Members<'a> {
 impl fmt::Debug for Members<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Members({} bytes left)", self.text.len().saturating_sub(self.at))
+    }
+}
+
+/// The elements of an array, in order.
+#[derive(Clone)]
+pub(crate) struct Elements<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Json<'a>;
+
+    fn next(&mut self) -> Option<Json<'a>> {
+        // The text is valid JSON, so each `?` below is the end of the array.
+        let bytes = self.text.as_bytes();
+        let start = skip(bytes, self.at, |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b','));
+        if bytes.get(start) == Some(&b']') {
+            return None;
+        }
+        let end = start.checked_add(value_len(bytes.get(start..)?)?)?;
+        self.at = end;
+        Some(Json(self.text.get(start..end)?))
     }
 }
 
@@ -375,6 +403,29 @@ mod tests {
         }
         for text in ["[1]", "\"{\"", "7", "null"] {
             assert!(Json::parse(text).expect("valid").members().next().is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn elements_are_found_as_serde_json_finds_them() {
+        let texts = [
+            "[]",
+            "[ ]",
+            "[1]",
+            "[ -1.5e3 , true,null\t]",
+            r#"[[],[[1],2],{"a":[3]},"]","\\","\"]"]"#,
+            "[[[]]]",
+            r#"[ {"x":"]"} , [ "}" ] ]"#,
+        ];
+        for text in texts {
+            let json = Json::parse(text).expect("valid");
+            let got: Vec<serde_json::Value> =
+                json.elements().map(|value| value.deserialize().expect("valid")).collect();
+            let want: Vec<serde_json::Value> = serde_json::from_str(text).expect("an array");
+            assert_eq!(got, want, "{text}");
+        }
+        for text in [r#"{"a":1}"#, "\"[\"", "7", "null"] {
+            assert!(Json::parse(text).expect("valid").elements().next().is_none(), "{text}");
         }
     }
 

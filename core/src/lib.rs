@@ -90,6 +90,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod batch;
 pub mod client;
 pub mod config;
 mod encode;
@@ -109,6 +110,7 @@ mod supervisor;
 mod time;
 mod unread;
 
+pub use batch::Batch;
 pub use error::{Cause, ConfigError, ConnectionError, Delivery, DropReason, SendError, UnreadableReason};
 pub use filter::Filter;
 pub use id::{Id, IdBuf};

@@ -8,11 +8,12 @@ use core::ops::Range;
 
 use memchr::memchr;
 
-use crate::Message;
+use crate::batch::Batch;
 use crate::config::FULL_READ;
 use crate::message::{assemble, damaged, too_long, truncated};
 use crate::salvage::Salvage;
 use crate::scanner::{End, Walk, Walker};
+use crate::{Json, Message, UnreadableReason};
 
 /// Memory kept whatever was read before, in bytes.
 const KEEP: usize = 256 << 10;
@@ -520,5 +521,17 @@ impl<'b> Frame<'b> {
     #[must_use]
     pub fn message(self) -> Message<'b> {
         self.message
+    }
+
+    /// The messages in it, if it is an array of at least one and at most [`BATCH_LIMIT`](crate::config::BATCH_LIMIT) elements. Only revision 2025-03-26
+    /// has such lines; everywhere else, and for any other array, [`message`](Self::message) is unreadable (LEG-09, LEG-10).
+    #[must_use]
+    pub fn batch(&self) -> Option<Batch<'b>> {
+        let Message::Unreadable(line) = &self.message else { return None };
+        if line.reason != UnreadableReason::InvalidMessage {
+            return None;
+        }
+        let text = core::str::from_utf8(self.bytes).ok()?.trim_ascii();
+        Batch::new(Json::trusted(text))
     }
 }

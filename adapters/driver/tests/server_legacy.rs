@@ -248,6 +248,33 @@ fn a_task_reports_progress_after_the_answer() {
     assert!(bench.frames().is_empty());
 }
 
+// LEG-09, LEG-10: an array of revision 2025-03-26 is answered by one array; elsewhere it is no message
+#[test]
+fn a_batch_is_answered_by_one_array() {
+    let batch = |last: i64| {
+        let line = |text: String| text.trim_end().to_owned();
+        let elements =
+            [line(request(1, "ping", &json!({}))), line(request(last, "tools/call", &json!({}))), "7".to_owned()];
+        format!("[{}]\n", elements.join(","))
+    };
+    let mut bench = Bench::new(builder().build().expect("sound"));
+    bench.feed(&open("2025-03-26"), no_calls);
+    let _ = bench.frames();
+    let mut calls = Vec::new();
+    bench.feed(&(batch(2) + &request(3, "ping", &json!({}))), |call| calls.push(call));
+    assert_eq!(ids(&bench.frames()), [3]);
+    let mut task = Task::new(calls.pop().expect("started"), |_: Call| async move { Ok::<_, RpcError>(json!({})) });
+    assert!(poll(&mut task, Waker::noop()).is_ready());
+    let frames = bench.frames();
+    let answers = frames[0].as_array().expect("one array");
+    assert_eq!(ids(answers), [1, 2], "and an error without an id: {answers:?}");
+    assert_eq!((frames.len(), answers.len()), (1, 3));
+
+    let (mut bench, _call) = session(builder());
+    bench.feed(&batch(2), no_calls);
+    assert_eq!(bench.frames()[0]["error"]["code"], -32600);
+}
+
 // VER-13: by option the server is modern only
 #[test]
 fn a_modern_server_refuses_the_handshake() {

@@ -1,6 +1,7 @@
 //! Batches of revision 2025-03-26: what is answered as one array, and what is none.
 
 use mcp_wire::SendError;
+use mcp_wire::config::BATCH_LIMIT;
 use mcp_wire::server::{Signal, Ticket};
 
 use super::support::*;
@@ -65,13 +66,17 @@ fn elsewhere_an_array_is_no_message() {
     let mut peers = vec![Peer::default(), Peer::new(dual())];
     peers.extend(["2025-11-25", "2025-06-18", "2024-11-05"].map(|version| Peer::legacy(version).0));
     for mut peer in peers {
-        assert!(!peer.server.open_batch(peer.now));
-        peer.send(&format!("[{PING}]"));
+        peer.send_batch(&[PING]);
         assert_eq!(peer.read(), [error("null", -32600, "Invalid Request")]);
     }
     // An empty array is none in any version: one object answers it.
     let mut peer = batched();
-    peer.send("[]");
+    peer.send_batch(&[]);
+    assert_eq!(peer.read(), [error("null", -32600, "Invalid Request")]);
+    // LIM-03: one that is too long is none either.
+    peer.send_batch(&[NOTIFICATION; BATCH_LIMIT]);
+    assert!(peer.read().is_empty());
+    peer.send_batch(&[PING; BATCH_LIMIT + 1]);
     assert_eq!(peer.read(), [error("null", -32600, "Invalid Request")]);
 }
 

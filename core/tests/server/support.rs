@@ -131,12 +131,18 @@ impl Peer {
         }
     }
 
-    /// Sends an array.
+    /// Sends an array; gives the event of each element, or that of the line where it is none.
     pub(crate) fn send_batch(&mut self, elements: &[&str]) -> Vec<Seen> {
-        assert!(self.server.open_batch(self.now));
-        let seen = elements.iter().map(|element| self.send(element)).collect();
-        self.server.close_batch(self.now);
-        seen
+        self.recv.extend(format!("[{}]\n", elements.join(" , ")).as_bytes());
+        let frame = self.recv.next_frame().expect("a whole line");
+        match frame.batch().filter(|_| self.server.open_batch(self.now)) {
+            Some(batch) => {
+                let seen = batch.map(|message| owned(self.server.handle(message, self.now))).collect();
+                self.server.close_batch(self.now);
+                seen
+            }
+            None => vec![owned(self.server.handle(frame.message(), self.now))],
+        }
     }
 
     pub(crate) fn with(change: impl FnOnce(&mut Config)) -> Self {

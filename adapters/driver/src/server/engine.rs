@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use mcp_wire::server::{Admission, Ended, Event};
-use mcp_wire::{Instant, RecvBuffer};
+use mcp_wire::{Instant, Message, RecvBuffer};
 
 use super::call::Parts;
 use super::shared::{Facts, Shared, State};
@@ -71,21 +71,40 @@ impl Engine {
         let mut wants = self.shared.read(|state| state.connection.wants_read());
         while wants {
             let Some(frame) = recv.next_frame() else { return true };
-            // One lock a frame. The event borrows from the frame alone, so it is told of without the lock: a subscriber is the user's code.
-            let (event, run, startable, goes_on) = self.shared.with(|state, now| {
-                let event = state.connection.handle(frame.message(), now);
-                let run = admit(state, &event);
-                state.take_answer(&event);
-                state.settle(now);
-                (event, run, std::mem::take(&mut state.startable), state.connection.wants_read())
-            });
-            tell(&event);
-            wants = goes_on;
-            for parts in run.into_iter().chain(startable) {
-                start(self.call(parts));
-            }
+            // A line is one message but for the arrays of one revision: its messages are bounded, and go in together.
+            let batch =
+                frame.batch().filter(|_| self.shared.read(|state| state.connection.open_batch(self.shared.now())));
+            wants = match batch {
+                None => self.feed_message(frame.message(), &mut start),
+                Some(batch) => {
+                    batch.for_each(|message| {
+                        self.feed_message(message, &mut start);
+                    });
+                    self.shared.with(|state, now| {
+                        state.connection.close_batch(now);
+                        state.connection.wants_read()
+                    })
+                }
+            };
         }
         false
+    }
+
+    /// Hands in one message. Says whether to read on.
+    fn feed_message(&self, message: Message<'_>, start: &mut impl FnMut(Call)) -> bool {
+        // One lock a message. The event borrows from the frame alone, so it is told of without the lock: a subscriber is the user's code.
+        let (event, run, startable, goes_on) = self.shared.with(|state, now| {
+            let event = state.connection.handle(message, now);
+            let run = admit(state, &event);
+            state.take_answer(&event);
+            state.settle(now);
+            (event, run, std::mem::take(&mut state.startable), state.connection.wants_read())
+        });
+        tell(&event);
+        for parts in run.into_iter().chain(startable) {
+            start(self.call(parts));
+        }
+        goes_on
     }
 
     /// Starts the waiting requests that have got their permit.
