@@ -5,6 +5,7 @@
 pub(crate) enum Runtime {
     #[default]
     Tokio,
+    Smol,
     /// A loop around poll(2), with no runtime.
     #[cfg(unix)]
     Poll,
@@ -15,11 +16,13 @@ impl Runtime {
     pub(crate) fn parse(word: &str) -> Result<Self, String> {
         match word {
             "tokio" => Ok(Self::Tokio),
-            "smol" => Err("--runtime smol is not built yet; use tokio or poll".to_owned()),
+            "smol" => Ok(Self::Smol),
             #[cfg(unix)]
             "poll" => Ok(Self::Poll),
             #[cfg(not(unix))]
-            "poll" => Err("--runtime poll needs poll(2), which this system does not have; use tokio".to_owned()),
+            "poll" => {
+                Err("--runtime poll needs poll(2), which this system does not have; use tokio or smol".to_owned())
+            }
             other => Err(format!("--runtime is tokio, smol or poll, not {other:?}")),
         }
     }

@@ -8,4 +8,6 @@ mod support;
 #[path = "programs/call_start_and_end.rs"]
 mod on_poll;
 #[path = "programs/call_start_and_end.rs"]
+mod on_smol;
+#[path = "programs/call_start_and_end.rs"]
 mod on_tokio;

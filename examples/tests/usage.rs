@@ -8,12 +8,12 @@ use support::{CALL, DEMO, run};
 fn usage_errors_are_one_sentence_and_status_2() {
     for (program, arguments) in [
         (DEMO, &["--era", "x"][..]),
-        (DEMO, &["--runtime", "smol"]),
+        (DEMO, &["--runtime", "async-std"]),
         (DEMO, &["--nope"]),
         (DEMO, &["x"]),
         (CALL, &["--json"]),
         (CALL, &["--json", "tools/list", "--era", "legacy", "--", DEMO]),
-        (CALL, &["--json", "tools/list", "--runtime", "smol", "--", DEMO]),
+        (CALL, &["--json", "tools/list", "--runtime", "threads", "--", DEMO]),
         (CALL, &["--json", "tools/list", "--max-timeout", "5", "--", DEMO]),
         (CALL, &["--json", "tools/list", "[]", "--", DEMO]),
     ] {

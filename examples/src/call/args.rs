@@ -21,7 +21,7 @@ mcp-call: talk to a Model Context Protocol server over stdio
 
 Starts COMMAND as a server, sends the request(s), prints what happens, closes the server, and exits.
 
-    --runtime tokio|poll       what drives the core (smol is not built yet)               [tokio]
+    --runtime tokio|smol|poll  what drives the core                                       [tokio]
     --era auto|modern          the protocol era (legacy is not built yet)                 [auto]
     --protocol VERSION         preferred protocol version                                 [2026-07-28]
     --timeout MS               time for each request                                      [60000]

@@ -3,20 +3,23 @@
 pub mod args;
 mod base64;
 mod event;
+mod input;
 mod output;
 mod print_human;
 mod print_json;
+mod reader;
 mod replay;
 mod requests;
 mod run;
 mod script;
 mod session;
-mod signals;
 mod tape;
 mod tape_config;
 mod text;
+mod wait;
 #[cfg(unix)]
 mod wait_poll;
+mod wait_smol;
 mod wait_tokio;
 
 use std::ffi::OsString;
@@ -83,6 +86,7 @@ fn run(options: Options, work: Work, command: &[OsString], printer: impl Printer
     let plan = Plan::new(options, work, command)?;
     match runtime {
         Runtime::Tokio => wait_tokio::run(plan, printer),
+        Runtime::Smol => wait_smol::run(plan, printer),
         #[cfg(unix)]
         Runtime::Poll => wait_poll::run(plan, printer),
     }

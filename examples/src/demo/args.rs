@@ -13,7 +13,7 @@ mcp-demo-server: a Model Context Protocol server to talk to, over its standard i
 
     mcp-demo-server [OPTIONS]
 
-    --runtime tokio|poll   what drives the core (smol is not built yet)                     [tokio]
+    --runtime tokio|smol|poll   what drives the core                                        [tokio]
     --max-in-flight N      tools that run at the same time; as many wait                    [256]
     --max-line BYTES       longest line accepted                                            [16777216]
     --drain MS             time for running tools after the end of the input                [10000]
@@ -136,7 +136,7 @@ mod tests {
             "x",
             "--x",
             "-x",
-            "--runtime smol",
+            "--runtime threads",
             "--runtime",
             "--era",
             "--era x",

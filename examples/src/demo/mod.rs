@@ -7,6 +7,7 @@ mod describe;
 mod poll;
 mod resources;
 mod serve;
+mod smol;
 mod tools;
 
 pub use serve::{Host, main, serve_tokio};

@@ -111,6 +111,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let ended = match options.runtime {
         Runtime::Tokio => tokio::run(&options),
+        Runtime::Smol => super::smol::run(&options),
         #[cfg(unix)]
         Runtime::Poll => super::poll::run(&options),
     };

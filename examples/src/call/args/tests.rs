@@ -59,7 +59,7 @@ fn a_mistake_is_one_sentence() {
         "a --timeout -1 -- s",
         "a --era old -- s",
         "a --era legacy -- s",
-        "a --runtime smol -- s",
+        "a --runtime threads -- s",
         "a --runtime x -- s",
         "a --max-line 0 -- s",
         "a --idle-stop 0 -- s",
