@@ -8,4 +8,6 @@ mod support;
 #[path = "programs/demo_legacy.rs"]
 mod on_poll;
 #[path = "programs/demo_legacy.rs"]
+mod on_smol;
+#[path = "programs/demo_legacy.rs"]
 mod on_tokio;

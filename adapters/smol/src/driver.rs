@@ -323,10 +323,15 @@ impl Future for Driver {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
         this.blocked = false;
+        let mut wrote = false;
         for _ in 0..ROUNDS {
-            // Input first: what was answered in time must not be timed out (case 083).
-            this.read(cx);
-            let happened = this.poll_process(cx);
+            // What was written is told first: a peer may answer or end before this loop comes round, and the request was sent all the same.
+            let mut happened = std::mem::take(&mut wrote);
+            if !happened {
+                // Input first: what was answered in time must not be timed out (case 083).
+                this.read(cx);
+                happened = this.poll_process(cx);
+            }
             let turn = this.turn(cx);
             if turn.over {
                 this.close_all();
@@ -342,6 +347,7 @@ impl Future for Driver {
             this.poll_closing(cx);
             if this.held.is_some() && this.input.is_some() && !this.blocked {
                 this.write(cx);
+                wrote = true;
                 continue;
             }
             if happened || this.timer.poll(turn.deadline, cx).is_ready() {
