@@ -215,6 +215,10 @@ impl On {
         Self(runtime)
     }
 
+    pub const fn named(runtime: &'static str) -> Self {
+        Self(runtime)
+    }
+
     pub const fn runtime(self) -> &'static str {
         self.0
     }
