@@ -44,3 +44,27 @@ fn envelope() {
     // MSG-01 to MSG-03, MSG-09, UNR-08
     replay("envelope", mcp_wire_fuzz::envelope);
 }
+
+#[test]
+fn salvage() {
+    // UNR-02, LIM-01
+    replay("salvage", mcp_wire_fuzz::salvage);
+}
+
+#[test]
+fn round_trip() {
+    // FRM-01, MSG-04, META-06
+    replay("round_trip", mcp_wire_fuzz::round_trip);
+}
+
+#[test]
+fn lifecycle() {
+    // PRC-04, SHD-01
+    replay("lifecycle", mcp_wire_fuzz::lifecycle);
+}
+
+#[test]
+fn world() {
+    // LIM-06, RST-02
+    replay("world", mcp_wire_fuzz::world);
+}

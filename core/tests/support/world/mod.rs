@@ -89,7 +89,17 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(seed: u64, trace: &Trace) -> Self {
-        let mut random = Random::new(seed);
+        trace.say("world", format_args!("seed {seed}"));
+        Self::decided_by(Random::new(seed), seed, trace)
+    }
+
+    /// The same with decisions that are given, as far as they go.
+    #[allow(dead_code, reason = "the fuzz targets use it")]
+    pub(crate) fn given(bytes: &[u8], trace: &Trace) -> Self {
+        Self::decided_by(Random::given(bytes), 0, trace)
+    }
+
+    fn decided_by(mut random: Random, seed: u64, trace: &Trace) -> Self {
         let mut client = mcp_wire::client::Config::new("world", "1");
         client.request_timeout = Duration::from_millis(random.pick(&[200, 2_000, 20_000]));
         client.queue_timeout = random.once_in(2).then(|| Duration::from_secs(1 + random.below(60)));
@@ -132,7 +142,7 @@ impl World {
             Supervisor::new(client.clone(), process.clone())
         };
         let pace_us = random.pick(&[1, 10_000, 1_000_000]);
-        trace.say("world", format_args!("seed {seed}: {client:?} {process:?} {server:?}"));
+        trace.say("world", format_args!("{client:?} {process:?} {server:?}"));
         let mut world = Self {
             trace: trace.clone(),
             now_us: 0,

@@ -1,17 +1,29 @@
 //! Owns the seeded numbers of the simulated world: one seed, one history. It must not know what they decide.
 
-/// A small generator (splitmix64).
+/// A small generator (splitmix64), behind decisions that are given, if there are any.
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random {
+    state: u64,
+    given: Vec<u8>,
+}
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed ^ 0x6d63_705f_7769_7265)
+        Self { state: seed ^ 0x6d63_705f_7769_7265, given: Vec::new() }
+    }
+
+    /// The first numbers are made of these bytes, one for each, so that a fuzzer which changes a byte changes a decision.
+    #[allow(dead_code, reason = "the fuzz targets use it")]
+    pub(crate) fn given(bytes: &[u8]) -> Self {
+        Self { given: bytes.iter().rev().copied().collect(), ..Self::new(0) }
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
+        if let Some(byte) = self.given.pop() {
+            return byte.into();
+        }
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
