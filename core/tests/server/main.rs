@@ -2,6 +2,7 @@
 
 mod answers;
 mod any_order;
+mod any_order_legacy;
 mod batches;
 mod cancelling;
 mod checks;
