@@ -202,22 +202,35 @@ fn progress_of_a_client_restarts_the_clock() {
         let params = format!(r#"{{"progressToken":1,"progress":{value}}}"#);
         (format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#), params)
     };
-    for value in ["1", "2", "3.5"] {
+    for value in ["1", "2", "3.5", "4"] {
         peer.pass(second);
         let (line, params) = report(value);
         assert_eq!(peer.send(&line), Seen::ClientProgress { request, params });
     }
-    peer.pass(second);
-    peer.send(&report("3").0);
     assert_eq!(peer.signals(), []);
     peer.pass(second);
-    assert_eq!(peer.signals(), ended(request, Cause::TimedOut, Delivery::Started));
+    assert_eq!(peer.signals(), ended(request, Cause::TimedOut, Delivery::Started), "the ceiling");
     assert_eq!(peer.send(&report("4").0), dropped(DropReason::UnknownProgressToken, "1"));
     // A token that equals the id of a request that asked for none.
     ask(&mut peer, session);
     peer.read();
     let other = report("1").0.replace(":1,", ":2,");
     assert_eq!(peer.send(&other), dropped(DropReason::UnknownProgressToken, "2"));
+
+    // A value that does not increase restarts nothing.
+    let (mut peer, session) = self::peer();
+    let request = ask_with(&mut peer, session, |options| {
+        options.progress = true;
+        options.timeout = Some(2 * second);
+        options.max_timeout = Some(9 * second);
+    });
+    peer.read();
+    for _ in 0..2 {
+        peer.pass(second / 2);
+        peer.send(&report("1").0);
+    }
+    peer.pass(3 * second / 2);
+    assert_eq!(peer.signals(), ended(request, Cause::TimedOut, Delivery::Started));
 }
 
 // UNR-04: an answer that cannot be read fails its request at once, and the client is told that it is given up.

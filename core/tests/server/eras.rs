@@ -1,7 +1,7 @@
 //! Both eras on one server: the handshake, how each request is judged by itself, and what a legacy client is answered.
 
 use mcp_wire::server::{Config, Connection, Eras, Signal};
-use mcp_wire::{ConfigError, SendError};
+use mcp_wire::{Cause, ConfigError, Delivery, SendError};
 
 use super::support::*;
 
@@ -203,10 +203,14 @@ fn another_initialize_opens_another_session() {
     peer.send(&legacy("1", "resources/subscribe", r#""uri":"a""#));
     peer.send(&legacy("2", "logging/setLevel", r#""level":"debug""#));
     let (old, _) = peer.admitted(&legacy("3", "tools/call", ""));
+    let options = mcp_wire::server::ClientRequestOptions::default();
+    let request = peer.server.request_client(first, "ping", None, options, peer.now).expect("sent");
     let second = peer.open("2025-06-18");
     assert_ne!(first, second);
+    // What the client of before was asked will not be answered by this one.
+    let (cause, delivery) = (Cause::Closed, Delivery::NotSent);
+    assert_eq!(peer.signals(), [Signal::ClientRequestEnded { request, cause, delivery }]);
     assert!(peer.server.client(first).is_none());
-    let options = mcp_wire::server::ClientRequestOptions::default();
     assert_eq!(peer.server.request_client(first, "ping", None, options, peer.now), Err(SendError::Ended));
     peer.send(INITIALIZED);
     peer.read();
