@@ -1,4 +1,5 @@
-//! The stdio transport of the Model Context Protocol (revision 2026-07-28) as a pure state machine.
+//! The stdio transport of the Model Context Protocol (revision 2026-07-28, and on a server the handshake-based revisions before it) as a pure
+//! state machine.
 //!
 //! It consumes bytes, time and intentions, and says what to write, what happened, what to do to the process, and when to wake
 //! it. It does no I/O, reads no clock, starts no thread and logs nothing: whoever embeds it moves the bytes. Adapters that do

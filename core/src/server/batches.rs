@@ -165,6 +165,25 @@ impl Batches {
 impl Connection {
     /// Begins a batch: the messages of one array are handed in one by one, and then [`close_batch`](Self::close_batch) is called. `false` where
     /// no array is a message, because no session of revision 2025-03-26 is open: hand in the line as a whole, which refuses it (LEG-10).
+    ///
+    /// ```
+    /// # use mcp_wire::server::{Config, Connection};
+    /// # use mcp_wire::{Instant, RecvBuffer};
+    /// fn take_in(server: &mut Connection, recv: &mut RecvBuffer, now: Instant) {
+    ///     while let Some(frame) = recv.next_frame() {
+    ///         if let Some(batch) = frame.batch().filter(|_| server.open_batch(now)) {
+    ///             for message in batch {
+    ///                 let _event = server.handle(message, now);
+    ///             }
+    ///             server.close_batch(now);
+    ///         } else {
+    ///             let _event = server.handle(frame.message(), now);
+    ///         }
+    ///     }
+    /// }
+    /// # take_in(&mut Connection::new(Config::new("demo", "1.0"))?, &mut RecvBuffer::default(), Instant::EPOCH);
+    /// # Ok::<(), mcp_wire::ConfigError>(())
+    /// ```
     #[must_use]
     pub fn open_batch(&mut self, now: Instant) -> bool {
         self.tick(now);

@@ -17,7 +17,7 @@ use crate::send_buffer::FrameNumber;
 use crate::{DropReason, Id, Instant, Json, Message, Shape, Unreadable, UnreadableReason};
 
 impl Connection {
-    /// Takes in one message. Take the signals after each, so that wire order is kept. While [`wants_read`](Self::wants_read) is false,
+    /// Takes in one message; for a line that may be several, see [`open_batch`](Self::open_batch). Take the signals after each, so that wire order is kept. While [`wants_read`](Self::wants_read) is false,
     /// hand in no further message: that pause is what bounds memory.
     pub fn handle<'b>(&mut self, message: Message<'b>, now: Instant) -> Event<'b> {
         self.tick(now);

@@ -122,6 +122,24 @@ fn both_eras_are_served_on_one_connection() {
     assert_eq!(peer.send(&wrong), Seen::Refused { id: "4".into(), code: -32022 });
 }
 
+// case 199: era is decided by what completes first. Here by each request: a listen that never completes and a slow modern request stay what they are
+// when a handshake comes and goes beside them.
+#[test]
+fn a_handshake_changes_nothing_of_what_runs() {
+    let mut peer = fresh();
+    peer.send(&listen("\"L\"", r#"{"toolsListChanged":true}"#));
+    let (slow, _) = peer.admitted(&request("1", "tools/call", ""));
+    peer.open("2025-11-25");
+    peer.send(INITIALIZED);
+    peer.read();
+    peer.respond(slow, "{}").expect("in flight");
+    assert!(peer.read()[0].contains(r#""resultType":"complete""#));
+    assert_eq!(peer.server.publish(mcp_wire::server::Change::ToolsList, peer.now), 2);
+    assert!(peer.read()[0].contains(r#""io.modelcontextprotocol/subscriptionId":"L""#));
+    peer.server.end_of_input(peer.now);
+    assert_eq!(peer.read().len(), 2, "SUB-07: the end of the listen, and nothing of the session");
+}
+
 // VER-11: a probe fixes nothing, and neither does a notification after it.
 #[test]
 fn a_probe_fixes_nothing() {

@@ -101,16 +101,17 @@ fn both_eras_share_one_pipe() {
     assert_eq!(messages[5]["error"]["code"], -32601);
 }
 
-// VER-13: `--era modern` refuses the handshake, with its versions in the text and in the data; `--era legacy` knows no probe.
+// VER-13: `--era modern` refuses the handshake, with its versions in the text and in the data, and lives on (case 202: server speaks modern only,
+// client legacy only); `--era legacy` knows no probe.
 #[test]
 fn one_era_alone_can_be_chosen() {
-    let ended = on().run_demo(["--era", "modern"], (initialize("2025-11-25") + "\n").as_bytes());
+    let input = [initialize("2025-11-25"), tool(1, "echo", json!({"text": "x"}))];
+    let ended = on().run_demo(["--era", "modern"], (input.join("\n") + "\n").as_bytes());
     assert_eq!(
-        ended.lines,
-        [
-            r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"Unsupported protocol version; this server speaks 2026-07-28 without initialize","data":{"supported":["2026-07-28"],"requested":"2025-11-25"}}}"#
-        ]
+        ended.lines[0],
+        r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"Unsupported protocol version; this server speaks 2026-07-28 without initialize","data":{"supported":["2026-07-28"],"requested":"2025-11-25"}}}"#
     );
+    assert_eq!(text_of(&ended.json()[1]), "x");
     let input =
         [request(1, "server/discover", json!({})), initialize("2024-11-05"), tool(2, "echo", json!({"text": "x"}))];
     let ended = on().run_demo(["--era", "legacy"], (input.join("\n") + "\n").as_bytes());
