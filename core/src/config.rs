@@ -59,6 +59,8 @@ pub const UNREAD_LIMIT: usize = 64;
 pub const PROTOCOL_VERSION: &str = "2026-07-28";
 /// The revisions of the legacy era, which begin with a handshake, newest first.
 pub const LEGACY_VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// What a legacy client may tell of itself with `initialize`, in bytes: each of its calls may keep it.
+pub const CLIENT_FACTS_LIMIT: usize = 64 << 10;
 /// Requests of a server that its legacy client has not answered.
 pub const CLIENT_REQUEST_LIMIT: usize = 64;
 /// Tasks of a server that still report progress after their request was answered (LEG-11).

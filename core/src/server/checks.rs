@@ -7,7 +7,7 @@ use alloc::string::String;
 use super::answers::{CLIENT_CAPABILITIES, CLIENT_INFO, PREFIX, PROTOCOL_VERSION};
 use super::refusals::Refusal;
 use super::{Grants, LogLevel, Request, Session};
-use crate::config::NAME_LIMIT;
+use crate::config::{CLIENT_FACTS_LIMIT, NAME_LIMIT};
 use crate::{Id, Json};
 
 /// What the checks make of a request.
@@ -138,6 +138,10 @@ fn initialize<'b>(params: Option<Json<'b>>) -> Result<Verdict<'b>, Refusal<'b>> 
         }
     }
     opening.version = version.ok_or(Refusal::Opening)?;
+    let told = opening.capabilities.get().len() + opening.client_info.map_or(0, |info| info.get().len());
+    if told > CLIENT_FACTS_LIMIT {
+        return Err(Refusal::Opening);
+    }
     Ok(Verdict::Initialize(opening))
 }
 

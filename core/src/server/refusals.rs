@@ -95,7 +95,7 @@ impl Refusal<'_> {
             Self::Filter => r#""Invalid params: notifications must be a filter object""#,
             Self::Params => r#""Invalid params: params must be an object""#,
             Self::Opening => {
-                r#""Invalid params: initialize takes a protocolVersion (a string), capabilities and clientInfo (objects)""#
+                r#""Invalid params: initialize takes a protocolVersion (a string), capabilities and clientInfo (objects, 64 KiB at most)""#
             }
             Self::Uri => r#""Invalid params: uri must be a string""#,
             Self::NotInitialized => r#""Invalid Request: the session begins with initialize""#,

@@ -57,6 +57,18 @@ fn the_result_of_initialize_is_exact() {
     );
 }
 
+// LIM-05: what a client tells of itself is kept with each of its calls, so it is bounded.
+#[test]
+fn an_initialize_that_says_too_much_is_refused() {
+    let opening = |size: usize| {
+        let long = "x".repeat(size);
+        let facts = format!(r#""protocolVersion":"2025-11-25","clientInfo":{{"name":"{long}","version":"1"}}"#);
+        fresh().send(&legacy("1", "initialize", &facts))
+    };
+    assert!(matches!(opening(60 << 10), Seen::Initialize { .. }));
+    assert_eq!(opening(64 << 10), Seen::Refused { id: "1".into(), code: -32602 });
+}
+
 #[test]
 fn an_initialize_that_names_no_version_is_refused() {
     for params in [

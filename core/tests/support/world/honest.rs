@@ -1,10 +1,13 @@
-//! Owns an honest server: the core's own server connection with handlers that take their time, report progress, fail and obey
-//! cancellations or not. It must not know pipes or the process around it.
+//! Owns an honest server: the core's own server connection with handlers that take their time, report progress, ask a legacy client
+//! something, fail and obey cancellations or not. It must not know pipes or the process around it.
 
 use std::collections::BTreeMap;
 
-use mcp_wire::server::{Admission, Change, Config, Connection, Ended, Event, LogLevel, Signal, Ticket};
-use mcp_wire::{JsonBuf, RecvBuffer, SendError};
+use mcp_wire::server::{
+    Admission, Change, ClientRequest, ClientRequestOptions, Config, Connection, Ended, Event, LogLevel, Session,
+    Signal, Ticket,
+};
+use mcp_wire::{DropReason, JsonBuf, RecvBuffer, SendError};
 
 use super::brain::{Brain, PROMPT, instant, time_us};
 use super::random::Random;
@@ -17,6 +20,9 @@ struct Handler {
     due_us: u64,
     reports: u64,
     cancelled: bool,
+    /// Questions that it still has for its legacy client, and the one that it waits for.
+    questions: u64,
+    asked: Option<ClientRequest>,
 }
 
 #[derive(Debug)]
@@ -25,6 +31,10 @@ pub(crate) struct Honest {
     server: Connection,
     handlers: BTreeMap<Ticket, Handler>,
     waiting: BTreeMap<Ticket, u64>,
+    /// The sessions of legacy requests that have not ended.
+    sessions: BTreeMap<Ticket, Session>,
+    /// Who waits for an answer of the client.
+    asked: BTreeMap<ClientRequest, Ticket>,
     oracle: ServerOracle,
     input_ended: bool,
     changes_left: u32,
@@ -41,6 +51,8 @@ impl Honest {
             server: Connection::new(config).expect("a good configuration"),
             handlers: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            asked: BTreeMap::new(),
             oracle: ServerOracle::default(),
             input_ended: false,
             changes_left: 40,
@@ -62,7 +74,11 @@ impl Honest {
             self.trace.say("server", format_args!("{text} => {event:?}"));
             match event {
                 Event::Request { ticket, admission, request } => {
-                    self.oracle.request(request.id.token(), ticket);
+                    self.oracle.request(request.id.token(), ticket, request.session.is_some());
+                    match request.session {
+                        Some(session) => self.sessions.insert(ticket, session),
+                        None => self.sessions.remove(&ticket),
+                    };
                     let marker = marker(request.params.get());
                     match admission {
                         Admission::Run => self.start(ticket, marker, now_us, random),
@@ -73,6 +89,12 @@ impl Honest {
                     }
                 }
                 Event::Cancellation { id: Some(id), applied: true, .. } => self.oracle.silenced(id.token()),
+                Event::Initialize { .. } => self.oracle.initialized(),
+                Event::ClientResult { request, .. } | Event::ClientError { request, .. } => {
+                    self.told(request, now_us);
+                }
+                // An answer and the cancellation of its request may cross.
+                Event::Dropped(dropped) if dropped.reason == DropReason::LateResponse => {}
                 Event::Dropped(dropped) => {
                     // The last line may be cut off: everything else of an honest client can be read.
                     assert!(self.input_ended, "the client wrote what its server drops: {dropped:?}: {text}");
@@ -89,7 +111,10 @@ impl Honest {
         let wait = if prompt { 0 } else { random.pick(&[0, 0, 1_000, 50_000, 1_000_000, 30_000_000]) };
         let due_us = now_us + random.below(wait + 1);
         let reports = if random.once_in(3) && !prompt { random.below(6) } else { 0 };
-        let old = self.handlers.insert(ticket, Handler { marker, due_us, reports, cancelled: false });
+        let legacy = self.sessions.contains_key(&ticket);
+        let questions = if legacy && !prompt && random.once_in(3) { 1 + random.below(2) } else { 0 };
+        let handler = Handler { marker, due_us, reports, cancelled: false, questions, asked: None };
+        let old = self.handlers.insert(ticket, handler);
         assert!(old.is_none(), "one ticket, one handler");
     }
 
@@ -114,8 +139,52 @@ impl Honest {
                     }
                 }
                 Signal::Writable => {}
+                Signal::ClientRequestEnded { request, .. } => self.told(request, now_us),
                 _ => unreachable!("a new signal"),
             }
+        }
+    }
+
+    /// A question to the client has ended: its handler goes on.
+    fn told(&mut self, request: ClientRequest, now_us: u64) {
+        let ticket = self.asked.remove(&request).expect("a question ends once");
+        if let Some(handler) = self.handlers.get_mut(&ticket) {
+            handler.asked = None;
+            handler.due_us = handler.due_us.min(now_us);
+        }
+    }
+
+    /// A handler asks its client something, waits for the answer, or gives it up.
+    fn ask(&mut self, ticket: Ticket, now_us: u64, random: &mut Random) {
+        let now = instant(now_us);
+        let (Some(handler), Some(session)) = (self.handlers.get_mut(&ticket), self.sessions.get(&ticket)) else {
+            return;
+        };
+        handler.due_us = now_us + 1 + random.below(90_000_000);
+        if let Some(request) = handler.asked {
+            self.server.cancel_client_request(request, Some("enough"), now);
+            self.take_signals(now_us, random);
+            return;
+        }
+        handler.questions -= 1;
+        let mut options = ClientRequestOptions::default();
+        options.progress = random.once_in(2);
+        let method = random.pick(&["roots/list", "sampling/createMessage", "ping"]);
+        let sent = self.server.request_client(*session, method, None, options, now);
+        self.trace.say("server", format_args!("{method} for {ticket:?}: {sent:?}"));
+        match sent {
+            Ok(request) => {
+                handler.asked = Some(request);
+                assert!(self.asked.insert(request, ticket).is_none(), "LEG-07: an id is never reused");
+            }
+            Err(
+                SendError::Full
+                | SendError::TooLarge { .. }
+                | SendError::Closed
+                | SendError::Ended
+                | SendError::NotInitialized,
+            ) => handler.due_us = now_us,
+            Err(error) => panic!("a question was refused: {error:?}"),
         }
     }
 
@@ -137,6 +206,10 @@ impl Honest {
         }
         let ticket = random.pick(&due);
         let handler = self.handlers.get_mut(&ticket).expect("it runs");
+        if handler.asked.is_some() || handler.questions > 0 {
+            self.ask(ticket, now_us, random);
+            return true;
+        }
         if handler.reports > 0 {
             handler.reports -= 1;
             handler.due_us = now_us + random.below(100_000);
@@ -169,6 +242,7 @@ impl Honest {
             }
             Ok(()) | Err(SendError::TooLarge { .. }) => {
                 self.handlers.remove(&ticket);
+                self.sessions.remove(&ticket);
             }
             Err(error) => panic!("an answer was refused: {error:?}"),
         }

@@ -1,7 +1,7 @@
 //! Owns what must hold of an honest server's output: whole lines of valid JSON, responses to open requests only, once each, none
-//! after a cancellation. It must not know how it is carried.
+//! after a cancellation, each in the form of its era. It must not know how it is carried.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_wire::server::Ticket;
 use serde_json::Value;
@@ -17,6 +17,12 @@ pub(crate) struct ServerOracle {
     lines: Vec<Vec<u8>>,
     /// By the id token: the ticket of each request that was handed to the world.
     ids: BTreeMap<String, Ticket>,
+    /// Ids of requests of the legacy era.
+    legacy: BTreeSet<String>,
+    /// A legacy session was opened.
+    session: bool,
+    /// The last id of the server's own.
+    asked: u64,
     answered: BTreeMap<String, u32>,
     cancelled: Vec<Ticket>,
     /// Ids that a cancellation ended: their answer, queued or not, is not written.
@@ -25,7 +31,15 @@ pub(crate) struct ServerOracle {
 }
 
 impl ServerOracle {
-    pub(crate) fn request(&mut self, id: &str, ticket: Ticket) {
+    pub(crate) fn initialized(&mut self) {
+        self.session = true;
+    }
+
+    pub(crate) fn request(&mut self, id: &str, ticket: Ticket, legacy: bool) {
+        assert!(self.session || !legacy, "VER-12: a legacy request without a session");
+        if legacy {
+            self.legacy.insert(id.to_string());
+        }
         let old = self.ids.insert(id.to_string(), ticket);
         assert!(old.is_none(), "MSG-06: the client used the id {id} twice");
     }
@@ -61,7 +75,12 @@ impl ServerOracle {
         let value: Value = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{error}: {shown}"));
         assert_eq!(value["jsonrpc"], "2.0", "MSG-02: {shown}");
         if value.get("method").is_some() {
-            assert!(value.get("id").is_none(), "RTE-02: the server sent a request: {shown}");
+            if let Some(id) = value.get("id") {
+                assert!(self.session, "RTE-02: the server sent a request: {shown}");
+                let id = id.as_u64().expect("an id of the core's");
+                assert!(id > self.asked, "LEG-07, MSG-06: {shown}");
+                self.asked = id;
+            }
             return;
         }
         assert!(value.get("result").is_some() != value.get("error").is_some(), "MSG-09: {shown}");
@@ -76,6 +95,10 @@ impl ServerOracle {
         *count += 1;
         assert_eq!(*count, 1, "two answers to {id}: {shown}");
         assert!(!self.silenced.contains(&id), "CAN-06: {shown}");
+        if self.ids.contains_key(&id) && value.get("result").is_some() {
+            let modern = value["result"].get("resultType").is_some();
+            assert_eq!(modern, !self.legacy.contains(&id), "MSG-12, META-08: {shown}");
+        }
     }
 
     /// Serving has ended by itself: every byte was accepted.
