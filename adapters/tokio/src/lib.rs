@@ -38,6 +38,9 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Clients of both eras are served, each request judged by itself; [`ServerBuilder::eras`] narrows that. The handler is the same. What only a legacy
+//! client can do (be asked something before the answer) takes [`Call::legacy_client`], which a modern call does not have.
 
 mod client;
 mod clock;
