@@ -49,7 +49,8 @@ fn a_shell_around_the_server_does_not_shield_it() {
     inner.ends();
 }
 
-// PRC-02, case 142: signal to the group kills the host itself: with the option off only the direct child is signalled, by both signals
+// PRC-02, case 142: signal to the group kills the host itself: with the option off only the direct child is signalled, by both signals;
+// case 163: what the spawn did decides what is signalled, so there is no group to miss and nothing to fall back to
 #[test]
 fn without_a_group_only_the_child_is_signalled() {
     for kill in [false, true] {

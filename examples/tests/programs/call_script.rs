@@ -269,7 +269,8 @@ fn an_idle_server_is_stopped_and_started_again() {
     assert_eq!(kinds, ["started", "result", "idle_stopped", "started", "result", "closed"]);
 }
 
-// LOG-05: lines of standard error become events; text in them is no failure.
+// LOG-05, case 110: standard error goes where the option says: lines of it become events, or it is dropped, copied or left alone; text in it is no
+// failure.
 #[test]
 fn stderr_becomes_events() {
     let print = r#"{"name":"print","arguments":{"text":"from println"}}"#;

@@ -334,3 +334,61 @@ fn exit_ends_the_process_at_once() {
     let ended = on().run_demo(NONE, (tool(1, "exit", json!({"code": 7})) + "\n").as_bytes());
     assert_eq!((ended.code(), ended.lines.len()), (Some(7), 0));
 }
+
+// case 093: a thousand progress notifications, an answer of 1 MiB and a flood of other requests, by a client that reads none of it until it has
+// written all: nobody waits for anybody in a circle
+#[test]
+fn progress_large_answers_and_a_flood_pass_each_other() {
+    let mut steps: Value =
+        serde_json::from_str(&tool("steps", "sleep", json!({"ms": 100, "steps": 1000}))).expect("JSON");
+    steps["params"]["_meta"]["progressToken"] = json!("p");
+    let mut input = format!("{steps}\n{}\n", tool("big", "big", json!({"bytes": 1 << 20})));
+    for id in 0..2000 {
+        input += &tool(id, "echo", json!({"text": "x"}));
+        input.push('\n');
+    }
+    let ended = on().run_demo(["--max-in-flight", "4000"], input.as_bytes());
+    assert_eq!((ended.code(), &*ended.stderr), (Some(0), ""));
+    let messages = ended.json();
+    assert_eq!(messages.iter().filter(|message| message.get("result").is_some()).count(), 2002);
+    let last = messages.iter().filter(|message| message["method"] == "notifications/progress").next_back();
+    assert_eq!(last.expect("there was progress")["params"]["progress"], 1000);
+}
+
+// case 219: whoever started the server has gone, and its parent is somebody else; it serves on until its input ends, whatever pid a client names
+#[test]
+fn the_end_of_the_parent_is_not_the_end_of_the_server() {
+    let mut command = std::process::Command::new("sh");
+    let script = "exec 3<&0; { read go < \"$2\"; exec \"$0\" --runtime \"$1\"; } <&3 3<&- & exit 0";
+    let fifo = std::env::temp_dir().join(format!("mcp-demo-{}-{}-fifo", std::process::id(), on().runtime()));
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.expect("mkfifo runs").success());
+    command.args(["-c", script, DEMO, on().runtime()]).arg(&fifo);
+    let mut program = Program::spawn(command);
+    program.waits();
+    // Its parent has gone; only now does it start.
+    std::fs::write(&fifo, "go\n").expect("it waits");
+    let _ = std::fs::remove_file(fifo);
+    let mut request: Value = serde_json::from_str(&tool(1, "echo", json!({"text": "x"}))).expect("JSON");
+    request["params"]["_meta"]["processId"] = json!(999_999);
+    program.line(&request.to_string());
+    assert_eq!(text_of(&program.next_json()), "x");
+    program.close_stdin();
+    assert_eq!(program.next(), None, "it ends with its input");
+}
+
+// case 221: whatever comes first is looked at as it comes: nothing at all, an empty line, a ping, a signal
+#[test]
+fn nothing_is_waited_for_before_the_first_message() {
+    let ended = on().run_demo(NONE, b"");
+    assert_eq!((ended.code(), ended.lines.len()), (Some(0), 0));
+    let ended = on().run_demo(NONE, b"\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
+    assert_eq!((ended.code(), ended.lines.len()), (Some(0), 1));
+    assert_eq!(ended.json()[0]["id"], 1);
+    let mut program = on().start_demo(NONE);
+    program.line(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    assert_eq!(program.next_json()["id"], 1, "with its input still open");
+    program.signal("TERM");
+    assert_eq!(program.next(), None);
+    assert_eq!(program.end().code(), Some(0));
+}

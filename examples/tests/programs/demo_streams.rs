@@ -125,7 +125,7 @@ impl Drop for Host {
     }
 }
 
-// FRM-11: the same rules on each kind. O_NONBLOCK is a property of the open file, which the shell, the host and others share: it is never left
+// FRM-11, case 107: the same rules on each kind: an answer leaves at once, also to a client that sends nothing more. O_NONBLOCK is a property of the open file, which the shell, the host and others share: it is never left
 // there, neither while the server runs nor afterwards.
 #[test]
 fn every_kind_is_served_and_stays_blocking() {

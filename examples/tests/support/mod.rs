@@ -110,6 +110,11 @@ impl Program {
         self.child.id()
     }
 
+    /// Waits for its end, whoever else still holds its streams.
+    pub fn waits(&mut self) {
+        assert!(self.child.wait().expect("can be waited for").success());
+    }
+
     /// Writes all of it, beside the reading.
     pub fn write(&mut self, bytes: &[u8]) {
         self.stdin.as_mut().expect("stdin is open").write_all(bytes).expect("stdin can be written");
