@@ -254,6 +254,7 @@ impl Printer for HumanPrinter {
                     Some(_) => self.say(&format!("the server ended{}", ended(*exit))),
                 },
                 Escalation::Terminate => self.say("the server did not end with its input and had to be terminated"),
+                _ if exit.is_none() => self.say("the server does not end though it was killed, and is left to itself"),
                 _ => self.say("the server did not end when asked and had to be killed"),
             },
         }

@@ -351,7 +351,7 @@ fn progress_large_answers_and_a_flood_pass_each_other() {
     assert_eq!((ended.code(), &*ended.stderr), (Some(0), ""));
     let messages = ended.json();
     assert_eq!(messages.iter().filter(|message| message.get("result").is_some()).count(), 2002);
-    let last = messages.iter().filter(|message| message["method"] == "notifications/progress").next_back();
+    let last = messages.iter().rfind(|message| message["method"] == "notifications/progress");
     assert_eq!(last.expect("there was progress")["params"]["progress"], 1000);
 }
 

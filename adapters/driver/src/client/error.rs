@@ -298,6 +298,12 @@ impl Error for StartError {
 pub enum CloseError {
     /// The driver was dropped before the end, with its runtime or by its owner. The process tree was killed.
     DriverStopped,
+    /// The process did not end in its last grace though it was killed: it hangs in the system. It was given up; should it end after all, it is
+    /// reaped (SHD-01).
+    Unkillable {
+        /// Its id.
+        pid: u32,
+    },
 }
 
 impl fmt::Display for CloseError {
@@ -305,6 +311,9 @@ impl fmt::Display for CloseError {
         match self {
             Self::DriverStopped => {
                 f.write_str("the connection's driver was dropped, perhaps with its runtime; the server was killed")
+            }
+            Self::Unkillable { pid } => {
+                write!(f, "process {pid} does not end though it was killed; nobody waits for it any more")
             }
         }
     }

@@ -149,6 +149,14 @@ impl Link {
         loop {
             if state.abandoned || state.is_over() {
                 turn.over = true;
+                // A child that is still here was given up: its drop hands it to the reaper (PRC-05).
+                #[cfg(unix)]
+                {
+                    let child = state.child.take();
+                    drop(state);
+                    drop(child);
+                    state = self.shared.lock();
+                }
                 break;
             }
             let Some(step) = state.engine.supervisor_mut().poll_step() else { break };
@@ -157,17 +165,7 @@ impl Link {
                 Step::Spawn => Some(Todo::Spawn),
                 Step::CloseStdin => Some(Todo::CloseInput),
                 Step::Reap => Some(Todo::Reap),
-                Step::GiveUp => {
-                    #[cfg(unix)]
-                    let child = state.child.take();
-                    drop(state);
-                    // Its drop hands it to the reaper.
-                    #[cfg(unix)]
-                    drop(child);
-                    state = self.shared.lock();
-                    state.pump(now);
-                    Some(Todo::CloseAll)
-                }
+                Step::GiveUp => Some(Todo::CloseAll),
                 signal => {
                     #[cfg(unix)]
                     let child = state.child.clone();

@@ -6,11 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use mcp_wire::client::{Dropped, Event, Handle, ListenEnd, Signal};
 use mcp_wire::config::UNREAD_LIMIT;
-use mcp_wire::lifecycle::Notice;
+use mcp_wire::lifecycle::{EndReason, Notice};
 use mcp_wire::{Instant, Json, JsonBuf, SupervisorSignal, Unread};
 
 use super::engine::Engine;
-use super::error::CallError;
+use super::error::{CallError, CloseError};
 use super::notes::{Hook, Notification, Sink, UNREAD_BYTES};
 use super::shared::{Entry, Kind, Shared, State, Wait};
 
@@ -258,7 +258,13 @@ impl State {
                 let (escalation, restarts) = (outcome.escalation.as_str(), outcome.restarts);
                 let exit = outcome.exit.map(tracing::field::display);
                 tracing::info!(target: "mcp_wire::process", exit, escalation, restarts, "the connection is closed");
-                self.finish(Ok(outcome));
+                if outcome.reason == EndReason::Unkillable {
+                    let pid = self.engine.pid();
+                    tracing::error!(target: "mcp_wire::process", pid, "the server does not end though it was killed, and is given up");
+                    self.finish(Err(CloseError::Unkillable { pid }));
+                } else {
+                    self.finish(Ok(outcome));
+                }
             }
             _ => {}
         }
