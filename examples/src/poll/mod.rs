@@ -1,6 +1,7 @@
+//! Owns the bare loop: the waits, the ends of a client and of a server, and what they need in place of a runtime. It must not know the
+//! programs that run on it.
+//!
 #![doc = include_str!("../../EMBEDDING.md")]
-// Owns the bare loop: the waits, the ends of a client and of a server, and what they need in place of a runtime. It must not know the
-// programs that run on it.
 
 mod client;
 mod poll_set;

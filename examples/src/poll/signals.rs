@@ -16,8 +16,8 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Call it before any other thread is started: threads inherit the mask, and one that does not block a signal would die of it. (The
-    /// servers that the driver spawns inherit nothing of it.) The thread ends with the process.
+    /// Call it before any other thread is started: threads inherit the mask, and one that does not block a signal would die of it. The
+    /// servers that the driver spawns inherit nothing of it, but other children do. The thread ends with the process.
     pub(crate) fn new(signals: &[Signal]) -> io::Result<Self> {
         let set: SigSet = signals.iter().copied().collect();
         set.thread_block()?;

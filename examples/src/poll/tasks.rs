@@ -137,3 +137,76 @@ impl Drop for Sleep {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    const SOON: Duration = Duration::from_millis(5);
+
+    /// Runs tasks until there is nothing to wait for.
+    fn run_all<F: Future<Output = ()> + Unpin>(tasks: &mut Tasks<F>, timers: &Timers) {
+        let until = Instant::now() + Duration::from_secs(20);
+        while tasks.run() || !tasks.futures.is_empty() {
+            assert!(Instant::now() < until, "it ends in time");
+            std::thread::sleep(timers.timeout().unwrap_or_default().min(SOON));
+            timers.fire();
+        }
+    }
+
+    #[test]
+    fn many_sleeps_end_each_in_its_time_also_those_of_one_moment() {
+        let (timers, mut tasks) = (Timers::default(), Tasks::new(Waker::noop().clone()));
+        let order = Arc::new(Mutex::new(Vec::new()));
+        for ms in [30_u64, 10, 20, 10, 0] {
+            let (sleep, order) = (timers.sleep(Duration::from_millis(ms)), Arc::clone(&order));
+            tasks.start(Box::pin(async move {
+                sleep.await;
+                lock(&order).push(ms);
+            }));
+        }
+        run_all(&mut tasks, &timers);
+        assert_eq!(*lock(&order), [0, 10, 10, 20, 30]);
+        assert_eq!(timers.timeout(), None);
+    }
+
+    // case 077: a sleep beyond what the platform can say never ends and does not panic; one that is dropped leaves nothing behind
+    #[test]
+    fn a_sleep_that_is_dropped_wakes_nobody() {
+        let timers = Timers::default();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut never = Box::pin(timers.sleep(Duration::MAX));
+        assert!(never.as_mut().poll(&mut cx).is_pending());
+        assert_eq!(timers.timeout(), None);
+        let mut sleep = Box::pin(timers.sleep(Duration::from_secs(60)));
+        assert!(sleep.as_mut().poll(&mut cx).is_pending());
+        assert!(timers.timeout().is_some_and(|left| left > Duration::from_secs(50)));
+        drop(sleep);
+        assert_eq!(timers.timeout(), None);
+    }
+
+    // A task that is woken is polled, by whomever and however often it was woken; the others are not
+    #[test]
+    fn who_is_woken_is_polled() {
+        let polls = [const { AtomicU32::new(0) }; 2];
+        let wakers = Mutex::new(Vec::new());
+        let mut tasks = Tasks::new(Waker::noop().clone());
+        for polls in &polls {
+            tasks.start(Box::pin(poll_fn(|cx| {
+                lock(&wakers).push(cx.waker().clone());
+                if polls.fetch_add(1, Ordering::Relaxed) == 1 { Poll::Ready(()) } else { Poll::Pending }
+            })));
+        }
+        assert!(!tasks.run(), "nobody was woken");
+        let waker = lock(&wakers)[1].clone();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..10).for_each(|_| waker.wake_by_ref()));
+        });
+        assert!(tasks.run() && !tasks.run());
+        assert_eq!(polls.each_ref().map(|polls| polls.load(Ordering::Relaxed)), [1, 2]);
+        waker.wake();
+        assert!(tasks.run(), "a wake for one that has ended is heard and harmless");
+        assert_eq!(tasks.futures.len(), 1);
+    }
+}

@@ -274,6 +274,37 @@ fn a_signal_to_the_hosts_group_does_not_reach_the_server() {
     assert_eq!(lines, ["ready"]);
 }
 
+// PRC-06, case 129: a server has its three streams and no other descriptor of ours
+#[test]
+fn a_server_gets_three_descriptors_and_no_more() {
+    let look = "ls /proc/self/fd | tr '\\n' ' ' >&2; echo >&2";
+    // What a shell has of this test's own, without any client between them.
+    let bare = Command::new("sh").args(["-c", look]).output().expect("it runs");
+    let (_, events) = shell(&["--probe-timeout", "60000"], &format!("{look}; exec \"$0\""));
+    let line = events.iter().find_map(|event| event["line"].as_str()).expect("it was told");
+    assert_eq!(line.trim(), String::from_utf8_lossy(&bare.stderr).trim());
+}
+
+// case 125: a host may start us with any of the standard streams closed
+#[test]
+fn closed_standard_streams_of_the_host_are_no_trouble() {
+    for closed in ["<&-", "2>&-", "<&- 2>&-"] {
+        let mut command = Command::new("sh");
+        let script = format!(r#"exec "$0" --runtime "$1" --json tools/list -- "$2" {closed}"#);
+        command.args(["-c", &script, CALL, on().runtime(), DEMO]);
+        let ended = Program::spawn(command).end();
+        assert_eq!(
+            (ended.code(), kinds(&ended.json())),
+            (Some(0), vec!["started", "era", "result", "closed"]),
+            "{closed}"
+        );
+    }
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"exec "$0" --runtime "$1" --json tools/list -- "$2" >&-"#, CALL, on().runtime(), DEMO]);
+    let ended = Program::spawn(command).end();
+    assert_eq!((ended.code().is_some(), ended.lines.len()), (true, 0), "{}", ended.stderr);
+}
+
 /// The parent of a process: the program that has started it.
 fn parent_of(pid: u64) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
