@@ -1,14 +1,16 @@
-//! What a client says of a request's delivery when its peer is faster than the driver's own bookkeeping.
+//! What a client says of a request's delivery when its peer is faster than the driver's own bookkeeping, and how it holds back a caller when its
+//! peer is slower.
 
 mod client_support;
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use client_support::{DISCOVER, builder, in_time};
-use mcp_wire_tokio::{CallError, Cause, Delivery};
+use client_support::{DISCOVER, Peer, builder, in_time};
+use mcp_wire_tokio::{CallError, Cause, Delivery, SendError};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -69,5 +71,32 @@ async fn a_peer_that_ends_at_the_request_has_been_sent_it() {
     match in_time("the end of the call", call).await {
         Err(CallError::Failed { cause: Cause::Closed, delivery, .. }) => assert_eq!(delivery, Delivery::Sent),
         other => panic!("{other:?}"),
+    }
+}
+
+// LIM-04, case 097: a proxy whose far side does not read: what it forwards waits in a queue and behind it, both bounded; what is too much is refused
+// at once, so that the proxy can wait; what was taken leaves in order once the far side reads
+#[tokio::test]
+async fn a_peer_that_does_not_read_holds_back_who_sends() {
+    const LIMIT: usize = 1 << 20;
+    let (client, mut peer) = Peer::established(builder().queue_limit(LIMIT)).await;
+    let text = "x".repeat(64 << 10);
+    let (mut taken, mut refused) = (Vec::new(), 0);
+    for n in 0..64 {
+        let mut call = client.request("forward", json!({"n": n, "text": text})).send();
+        match poll_fn(|cx| Poll::Ready(Pin::new(&mut call).poll(cx))).await {
+            Poll::Pending => taken.push((n, call)),
+            Poll::Ready(Err(CallError::Send(SendError::Full))) => refused += 1,
+            Poll::Ready(other) => panic!("{other:?}"),
+        }
+        assert!(client.pending_output() <= LIMIT, "{} bytes", client.pending_output());
+    }
+    // A queue, as much behind it, and no more.
+    assert!((16..=33).contains(&taken.len()) && refused > 0, "{} taken", taken.len());
+    for (n, call) in taken {
+        let request = peer.next().await;
+        assert_eq!(request["params"]["n"], n);
+        peer.answer(&request, "{}").await;
+        in_time("the call", call).await.expect("it was answered");
     }
 }
