@@ -63,5 +63,7 @@ pub const LEGACY_VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26"
 pub const CLIENT_FACTS_LIMIT: usize = 64 << 10;
 /// Requests of a server that its legacy client has not answered.
 pub const CLIENT_REQUEST_LIMIT: usize = 64;
+/// Requests of a legacy server that its client has not answered.
+pub const SERVER_REQUEST_LIMIT: usize = 64;
 /// Tasks of a server that still report progress after their request was answered (LEG-11).
 pub const TASK_LIMIT: usize = 64;

@@ -273,6 +273,13 @@ pub enum ConnectionError {
         /// What the server says it speaks; empty if it could not be read.
         server: Vec<String>,
     },
+    /// The server refused `initialize`, or what it answered is no answer to it.
+    InitializeRefused {
+        /// The code of its error.
+        code: Option<i64>,
+        /// Its message (bounded, escaped where it is shown), or what is wrong with its result.
+        message: String,
+    },
     /// The server frames its messages with `Content-Length` headers; MCP over stdio is one message a line.
     ContentLengthFraming,
     /// The start-up limit passed before the server answered.
@@ -300,6 +307,13 @@ impl fmt::Display for ConnectionError {
                     write!(f, "speaks {}", List(server))
                 }
             }
+            Self::InitializeRefused { code, message } => {
+                f.write_str("the server did not take initialize")?;
+                if let Some(code) = code {
+                    write!(f, " (error {code})")?;
+                }
+                write!(f, ": {}; check that the command speaks MCP over stdio", Escaped(message))
+            }
             Self::ContentLengthFraming => f.write_str(
                 "the server frames its messages with Content-Length headers; MCP over stdio is one JSON message a line",
             ),
@@ -314,6 +328,15 @@ impl fmt::Display for ConnectionError {
 }
 
 impl core::error::Error for ConnectionError {}
+
+/// Shows peer text escaped (SEC-03).
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().take(200).try_for_each(|c| write!(f, "{}", c.escape_debug()))
+    }
+}
 
 /// Shows peer text bounded and escaped (SEC-03).
 struct List<'a>(&'a [String]);

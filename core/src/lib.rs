@@ -95,6 +95,7 @@ mod batch;
 pub mod client;
 pub mod config;
 mod encode;
+mod eras;
 mod error;
 mod filter;
 mod id;
@@ -112,6 +113,7 @@ mod time;
 mod unread;
 
 pub use batch::Batch;
+pub use eras::{Era, Eras};
 pub use error::{Cause, ConfigError, ConnectionError, Delivery, DropReason, SendError, UnreadableReason};
 pub use filter::Filter;
 pub use id::{Id, IdBuf};

@@ -4,9 +4,9 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::client::{self, Event, Handle, RequestOptions};
+use crate::client::{self, Event, Handle, RequestOptions, ServerTicket};
 use crate::lifecycle::{self, ExitStatus, Notice, Process, SpawnFailure, Step};
-use crate::{ConfigError, Filter, Instant, Json, Message, SendError};
+use crate::{ConfigError, Era, Filter, Instant, Json, Message, SendError};
 
 /// What a supervisor tells besides the frame at hand, in the order in which it happened.
 ///
@@ -69,6 +69,11 @@ impl Supervisor {
     /// A configuration that contradicts itself.
     pub fn new(connection: client::Config, process: lifecycle::Config) -> Result<Self, ConfigError> {
         let idle_stop = process.idle_stop.is_some();
+        if idle_stop && connection.versions.is_empty() {
+            // A legacy session has state, which a stop would lose (RST-09).
+            let what = "idle_stop needs the modern era; name a version in versions, or turn it off";
+            return Err(ConfigError::Conflict { what });
+        }
         Ok(Self {
             connection: client::Connection::new(connection)?,
             process: Process::new(process)?,
@@ -158,6 +163,55 @@ impl Supervisor {
         event
     }
 
+    /// See [`client::Connection::open_batch`].
+    #[must_use]
+    pub fn open_batch(&mut self, now: Instant) -> bool {
+        self.attached && self.connection.open_batch(now)
+    }
+
+    /// See [`client::Connection::close_batch`].
+    pub fn close_batch(&mut self, now: Instant) {
+        self.connection.close_batch(now);
+        self.settle(now);
+    }
+
+    /// See [`client::Connection::respond`].
+    ///
+    /// # Errors
+    /// See [`SendError`]; nothing has changed then.
+    pub fn respond(&mut self, ticket: ServerTicket, result: Json<'_>, now: Instant) -> Result<(), SendError> {
+        let responded = self.connection.respond(ticket, result, now);
+        self.settle(now);
+        responded
+    }
+
+    /// See [`client::Connection::respond_error`].
+    ///
+    /// # Errors
+    /// See [`SendError`]; nothing has changed then.
+    pub fn respond_error(
+        &mut self,
+        ticket: ServerTicket,
+        code: i64,
+        message: &str,
+        data: Option<Json<'_>>,
+        now: Instant,
+    ) -> Result<(), SendError> {
+        let responded = self.connection.respond_error(ticket, code, message, data, now);
+        self.settle(now);
+        responded
+    }
+
+    /// See [`client::Connection::respond_unknown`].
+    ///
+    /// # Errors
+    /// See [`SendError`]; nothing has changed then.
+    pub fn respond_unknown(&mut self, ticket: ServerTicket, now: Instant) -> Result<(), SendError> {
+        let responded = self.connection.respond_unknown(ticket, now);
+        self.settle(now);
+        responded
+    }
+
     /// Bytes of output or stderr of the current life were read, whatever they are (PRC-03's silence).
     pub fn output_seen(&mut self, now: Instant) {
         self.process.output_seen(now);
@@ -166,6 +220,7 @@ impl Supervisor {
     /// The process's output has ended (and its frames have been handed in).
     pub fn output_ended(&mut self, now: Instant) {
         self.output_ended = true;
+        self.look_for_second_start();
         self.process.output_ended(now);
         self.settle(now);
     }
@@ -197,6 +252,7 @@ impl Supervisor {
 
     /// The process has exited and is not reaped yet. Its output is still read to the end.
     pub fn exited(&mut self, status: ExitStatus, now: Instant) {
+        self.look_for_second_start();
         self.process.exited(status, now);
         self.settle(now);
     }
@@ -332,7 +388,8 @@ impl Supervisor {
     /// Carries what one of the two machines has to say over to the other, and puts it in order for the caller.
     fn settle(&mut self, now: Instant) {
         if self.idle_stop {
-            if self.connection.is_idle() && self.connection.pending_output() == 0 {
+            let modern = self.connection.era() != Some(Era::Legacy);
+            if modern && self.connection.is_idle() && self.connection.pending_output() == 0 {
                 self.process.idle(now);
             } else {
                 self.process.busy();
@@ -404,5 +461,15 @@ impl Supervisor {
     fn detach(&mut self, restarting: bool, now: Instant) {
         self.attached = false;
         self.connection.lost(restarting, now);
+        if restarting && self.process.is_second_start() {
+            self.connection.skip_probe();
+        }
+    }
+
+    /// Some servers end on anything but `initialize`: one that ends on the probe gets another start, without a probe (VER-05).
+    fn look_for_second_start(&mut self) {
+        if self.attached && self.connection.may_have_ended_on_probe() {
+            self.process.grant_second_start();
+        }
     }
 }

@@ -7,7 +7,8 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use engine_support::{Bench, Count, ids, poll};
-use mcp_wire::server::{Ended, Eras, LogLevel};
+use mcp_wire::Eras;
+use mcp_wire::server::{Ended, LogLevel};
 use mcp_wire::{Cause, Delivery, SendError};
 use mcp_wire_driver::server::{Builder, Call, LegacyClient, LegacyRequest, LegacyRequestError, RpcError, Server, Task};
 use serde_json::{Value, json};

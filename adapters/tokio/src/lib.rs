@@ -53,8 +53,8 @@ mod stdio;
 
 pub use client::{Builder as ClientBuilder, Client};
 pub use driver::Driver;
-pub use mcp_wire::server::{Ended, Eras, LogLevel};
-pub use mcp_wire::{Cause, Delivery, Filter, Json, JsonBuf, SendError};
+pub use mcp_wire::server::{Ended, LogLevel};
+pub use mcp_wire::{Cause, Delivery, Era, Eras, Filter, Json, JsonBuf, SendError};
 pub use mcp_wire_driver::client::{
     CallError, ClientEvent, CloseError, Events, Listen, ListenEvent, Notification, Notifications, StartError,
     StartFailedKind,

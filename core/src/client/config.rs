@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::config as defaults;
-use crate::{ConfigError, IdBuf, JsonBuf};
+use crate::{ConfigError, Era, Eras, IdBuf, JsonBuf};
 
 /// The configuration of a client [`Connection`](super::Connection).
 ///
@@ -23,10 +23,13 @@ pub struct Config {
     pub client_info: Option<JsonBuf>,
     /// `clientCapabilities` of each request (META-01): an object.
     pub capabilities: JsonBuf,
-    /// Modern protocol versions this client speaks, the preferred one first.
+    /// Modern protocol versions this client speaks, the preferred one first; none: it does not probe, and speaks the legacy era only.
     pub versions: Vec<String>,
+    /// Legacy protocol versions this client speaks, of [`LEGACY_VERSIONS`](crate::config::LEGACY_VERSIONS), the one for `initialize` first; none: a
+    /// legacy server is an error (VER-09).
+    pub legacy_versions: Vec<String>,
     /// A version that the server is known to speak, from an earlier connection to the same program (VER-08): no probe then.
-    /// Must be one of `versions`. If the server refuses it, it is probed after all.
+    /// Must be one of `versions` or `legacy_versions`. If the server refuses it, it is probed after all.
     pub known_version: Option<String>,
     /// Time for each request, from the moment its first byte is lent to the writer (TMO-01). `Duration::MAX`: none.
     pub request_timeout: Duration,
@@ -43,12 +46,16 @@ pub struct Config {
     pub in_flight_limit: usize,
     /// Listens open.
     pub listen_limit: usize,
+    /// Requests of a legacy server that are not answered; one more gets -32603.
+    pub server_request_limit: usize,
+    /// Tasks of a legacy server that report progress after their request was answered (LEG-11).
+    pub task_limit: usize,
     /// Outgoing queue in bytes (LIM-04).
     pub queue_limit: usize,
 }
 
 impl Config {
-    /// The defaults, for a client of this name and version.
+    /// The defaults, for a client of this name and version. It speaks both eras.
     #[must_use]
     pub fn new(name: &str, version: &str) -> Self {
         #[derive(serde::Serialize)]
@@ -60,6 +67,7 @@ impl Config {
             client_info: JsonBuf::new(&Info { name, version }).ok(),
             capabilities: JsonBuf::from(crate::Json::EMPTY),
             versions: alloc::vec![defaults::PROTOCOL_VERSION.to_string()],
+            legacy_versions: defaults::LEGACY_VERSIONS.map(ToString::to_string).to_vec(),
             known_version: None,
             request_timeout: defaults::REQUEST_TIMEOUT,
             queue_timeout: None,
@@ -68,8 +76,21 @@ impl Config {
             wait_for_restart: true,
             in_flight_limit: defaults::IN_FLIGHT_LIMIT,
             listen_limit: defaults::LISTEN_LIMIT,
+            server_request_limit: defaults::SERVER_REQUEST_LIMIT,
+            task_limit: defaults::TASK_LIMIT,
             queue_limit: defaults::QUEUE_LIMIT,
         }
+    }
+
+    /// Speaks all known versions of these eras.
+    pub fn speak(&mut self, eras: Eras) {
+        let modern = || alloc::vec![defaults::PROTOCOL_VERSION.to_string()];
+        let legacy = || defaults::LEGACY_VERSIONS.map(ToString::to_string).to_vec();
+        (self.versions, self.legacy_versions) = match eras {
+            Eras::Modern => (modern(), Vec::new()),
+            Eras::Dual => (modern(), legacy()),
+            Eras::Legacy => (Vec::new(), legacy()),
+        };
     }
 
     /// Whether the fields agree with each other.
@@ -80,11 +101,21 @@ impl Config {
         if !self.capabilities.as_json().is_object() {
             return Err(ConfigError::BadJson { field: "capabilities" });
         }
-        if self.versions.is_empty() {
-            return Err(ConfigError::Conflict { what: "versions must name at least one protocol version" });
-        }
-        if self.known_version.as_ref().is_some_and(|known| !self.versions.contains(known)) {
-            return Err(ConfigError::Conflict { what: "known_version must be one of versions" });
+        let is_legacy = |version: &String| Era::of(version) == Era::Legacy;
+        let is_listed = |version: &String| self.versions.contains(version) || self.legacy_versions.contains(version);
+        let conflict = if self.versions.is_empty() && self.legacy_versions.is_empty() {
+            Some("versions or legacy_versions must name at least one protocol version")
+        } else if self.versions.iter().any(is_legacy) {
+            Some("versions must not name a version of the legacy era")
+        } else if !self.legacy_versions.iter().all(is_legacy) {
+            Some("legacy_versions must name versions of the legacy era only")
+        } else if !self.known_version.iter().all(is_listed) {
+            Some("known_version must be one of versions or legacy_versions")
+        } else {
+            None
+        };
+        if let Some(what) = conflict {
+            return Err(ConfigError::Conflict { what });
         }
         if self.in_flight_limit == 0 {
             return Err(ConfigError::ZeroLimit { field: "in_flight_limit" });

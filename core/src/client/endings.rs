@@ -2,8 +2,9 @@
 //! the cancellation on the wire. It must not know the frames that cause it.
 
 use super::in_flight::{Entry, Place};
+use super::opening::Opening;
 use super::outgoing;
-use super::probe::Due;
+use super::probe::{Due, Probe, Verdict};
 use super::recent::Ending;
 use super::{Connection, Hint, ListenEnd, Signal, Stage, Waiting};
 use crate::send_buffer::Progress;
@@ -89,12 +90,18 @@ impl Connection {
 
     /// Deadlines that have passed.
     pub(super) fn expire(&mut self) {
-        if let Stage::Probing(probe) = &self.stage {
-            match probe.due(self.now) {
+        let start_timeout = ConnectionError::StartTimeout { output_seen: self.output_seen };
+        match &self.stage {
+            Stage::Probing(probe) => match probe.due(self.now) {
                 None => {}
-                Some(Due::Silent) => self.fail(ConnectionError::LegacyServer { code: None }),
-                Some(Due::Start) => self.fail(ConnectionError::StartTimeout { output_seen: self.output_seen }),
+                // It is not cancelled (CAN-12).
+                Some(Due::Silent) => self.settle(Verdict::Legacy { version: None, code: None }, None),
+                Some(Due::Start) => self.fail(start_timeout),
+            },
+            Stage::Opening(opening) if opening.start_deadline.is_some_and(|at| at <= self.now) => {
+                self.fail(start_timeout);
             }
+            _ => {}
         }
         while let Some(slot) = self.table.pop_due(self.now) {
             self.give_up(slot, Cause::TimedOut, Some(Some("timeout")));
@@ -111,9 +118,13 @@ impl Connection {
     /// Everything ends with `Closed`; nothing is cancelled on the wire, as the end of the stream says it all.
     pub(super) fn shut(&mut self) {
         let stage = core::mem::replace(&mut self.stage, Stage::Closed);
-        if let Stage::Probing(probe) = stage {
-            self.out.withdraw(probe.frame);
+        match stage {
+            Stage::Probing(Probe { frame, .. }) | Stage::Opening(Opening { frame, .. }) => {
+                self.out.withdraw(frame);
+            }
+            _ => {}
         }
+        self.forget_server_requests();
         for slot in self.table.live_slots() {
             self.give_up(slot, Cause::Closed, None);
         }

@@ -4,7 +4,8 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 
-use crate::{Cause, ConnectionError, Delivery, DropReason, ErrorObject, Filter, Id, Json};
+use super::ServerTicket;
+use crate::{Cause, ConnectionError, Delivery, DropReason, Era, ErrorObject, Filter, Id, Json};
 
 /// A request or listen of the caller's, stable over restarts while the id on the wire changes.
 ///
@@ -95,6 +96,15 @@ pub enum Event<'b> {
         listen: Handle,
         /// How.
         how: ListenEnd,
+    },
+    /// A request of a legacy server's (LEG-06): answer it with [`respond`](super::Connection::respond) and its siblings.
+    ServerRequest {
+        /// What to answer it by.
+        ticket: ServerTicket,
+        /// The method.
+        method: Cow<'b, str>,
+        /// The params, unchanged: an object, if there are any.
+        params: Option<Json<'b>>,
     },
     /// A notification that belongs to no request and no listen: for the connection-level sink (RTE-06).
     Notification {
@@ -192,6 +202,8 @@ impl ListenEnd {
 pub enum Signal {
     /// The connection is established: the era and the version are known.
     Established {
+        /// The era.
+        era: Era,
         /// The negotiated protocol version.
         version: String,
     },
@@ -214,6 +226,13 @@ pub enum Signal {
         listen: Handle,
         /// How.
         how: ListenEnd,
+    },
+    /// A request of a legacy server's is cancelled, or its session is over: it gets no answer.
+    ServerRequestCancelled {
+        /// Which request.
+        ticket: ServerTicket,
+        /// The reason that the server gives.
+        reason: Option<String>,
     },
     /// A listen is open again after a restart; changes in between were missed (SUB-10). What was granted this time is told by
     /// [`granted`](super::Connection::granted).
@@ -249,6 +268,8 @@ pub enum Hint {
         /// Its code.
         code: i64,
     },
+    /// The server turned out to speak a revision that has no such request.
+    NotInThisEra,
 }
 
 impl core::fmt::Display for Hint {
@@ -256,6 +277,7 @@ impl core::fmt::Display for Hint {
         match self {
             Self::UnknownId { id } => write!(f, "meanwhile an answer with the unknown id {id} came"),
             Self::Unreadable { reason } => write!(f, "meanwhile a line that is no message came ({})", reason.as_str()),
+            Self::NotInThisEra => f.write_str("the server speaks a protocol revision that has no such request"),
             Self::UnattributedError { code } => write!(f, "meanwhile an error {code} without an id came"),
         }
     }

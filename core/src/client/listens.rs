@@ -82,6 +82,10 @@ impl Connection {
     /// A cancellation by the server counts for a listen only (CAN-10, SUB-08).
     pub(super) fn on_cancelled<'b>(&mut self, params: Option<Json<'b>>) -> Event<'b> {
         let id = params.and_then(|params| peek::member(params, "requestId")).map(Json::get).and_then(Id::parse);
+        let reason = params.and_then(|params| peek::member(params, "reason"));
+        if self.on_request_cancelled(id, reason) {
+            return Event::Handled;
+        }
         let slot = id.and_then(|id| self.table.find(id));
         if let Some(slot) = slot.filter(|&slot| self.table.entry(slot).is_some_and(|entry| entry.listen.is_some())) {
             let listen = self.table.handle_of(slot);

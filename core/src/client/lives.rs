@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 use super::in_flight::Place;
 use super::outgoing::{self, Envelope, Params, Payload, Token};
 use super::probe::{self, Probe, Verdict};
-use super::{Connection, Signal, Stage, Waiting};
-use crate::{Cause, Instant, Json, JsonBuf};
+use super::recent::Ending;
+use super::{Connection, Hint, Signal, Stage, Waiting};
+use crate::{Cause, Delivery, Era, Instant, Json, JsonBuf};
 
 impl Connection {
     /// A stream is open: probe, or go on with the verdict that is kept.
@@ -22,17 +23,27 @@ impl Connection {
         self.stream_open = true;
         self.output_seen = false;
         self.confirmed = false;
+        self.handshakes = 0;
+        self.ignored = None;
         match self.verdict.clone() {
+            Some(version) if Era::of(&version) == Era::Legacy => self.initialize(&version, None),
             Some(version) => self.establish(version),
-            None => self.begin_probe(),
+            None => {
+                let start_deadline = self.now.checked_add(self.config.start_timeout);
+                self.begin_probe(start_deadline);
+            }
         }
     }
 
-    /// Asks the server which versions it speaks, in the one that we prefer (VER-02).
-    fn begin_probe(&mut self) {
-        let version = self.config.versions.first().cloned().unwrap_or_default();
-        let start_deadline = self.now.checked_add(self.config.start_timeout);
-        self.probe(version, false, start_deadline);
+    /// Asks the server which versions it speaks, in the one that we prefer (VER-02). One that speaks the legacy era only has no question.
+    pub(super) fn begin_probe(&mut self, start_deadline: Option<Instant>) {
+        match self.config.versions.first().cloned() {
+            Some(version) => self.probe(version, false, start_deadline),
+            None => {
+                let version = self.config.legacy_versions.first().cloned().unwrap_or_default();
+                self.initialize(&version, None);
+            }
+        }
     }
 
     fn probe(&mut self, version: String, again: bool, start_deadline: Option<Instant>) {
@@ -48,14 +59,15 @@ impl Connection {
     /// The verdict that was kept did not hold: ask again, with what is in flight left alone (VER-08).
     pub(super) fn probe_after_all(&mut self) {
         self.verdict = None;
-        self.begin_probe();
+        let start_deadline = self.now.checked_add(self.config.start_timeout);
+        self.begin_probe(start_deadline);
     }
 
     /// The probe has its answer.
     pub(super) fn settle(&mut self, verdict: Verdict, result: Option<Json<'_>>) {
         match verdict {
             Verdict::Modern(version) => {
-                self.discovered = result.map(JsonBuf::from);
+                self.told = result.map(JsonBuf::from);
                 self.confirmed = true;
                 self.establish(version);
             }
@@ -63,21 +75,53 @@ impl Connection {
                 let start_deadline = if let Stage::Probing(p) = &self.stage { p.start_deadline() } else { None };
                 self.probe(version, true, start_deadline);
             }
+            Verdict::Legacy { version, code } => {
+                match version.or_else(|| self.config.legacy_versions.first().cloned()) {
+                    Some(version) => self.initialize(&version, code),
+                    None => self.fail(crate::ConnectionError::LegacyServer { code }),
+                }
+            }
             Verdict::Failed(error) => self.fail(error),
         }
     }
 
-    fn establish(&mut self, version: String) {
+    pub(super) fn establish(&mut self, version: String) {
         self.envelope = Envelope::new(&self.config, &version);
         self.verdict = Some(version.clone());
         self.stage = Stage::Established;
-        self.signals.push_back(Signal::Established { version });
+        let era = Era::of(&version);
+        self.signals.push_back(Signal::Established { era, version });
+        if era == Era::Legacy {
+            self.end_listens();
+        }
         self.release();
+    }
+
+    /// The legacy era has no listens: those that wait, or were open before the server changed, end here (RTE-02).
+    fn end_listens(&mut self) {
+        for slot in self.table.live_slots() {
+            let Some(entry) = self.table.entry(slot).filter(|entry| entry.listen.is_some()) else { continue };
+            if entry.was_acknowledged() {
+                self.give_up(slot, Cause::Closed, None);
+                continue;
+            }
+            if let Place::Waiting(turn) = entry.place {
+                self.waiting.remove(&turn);
+            }
+            if let Some(payload) = self.table.end(slot, Ending::GivenUp) {
+                self.out.unhold(payload.cost());
+            }
+            let (request, cause) = (self.table.handle_of(slot), Cause::Closed);
+            let (delivery, hint) = (Delivery::NotSent, Some(Hint::NotInThisEra));
+            self.signals.push_back(Signal::Ended { request, cause, delivery, hint });
+        }
     }
 
     /// The stream has ended (RST-02, RST-03, RST-06, SUB-10).
     pub(super) fn end_life(&mut self, restarting: bool) {
         self.stream_open = false;
+        self.forget_server_requests();
+        self.tasks.clear();
         match self.stage {
             Stage::Idle if restarting => return,
             Stage::Idle | Stage::Closed => {}

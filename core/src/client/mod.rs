@@ -6,28 +6,38 @@ mod config;
 mod endings;
 mod event;
 mod in_flight;
+mod input;
 mod listens;
 mod lives;
+mod opening;
 mod outgoing;
 mod peek;
 mod probe;
 mod recent;
 mod routing;
 mod sending;
+mod server_requests;
+mod tasks;
 
 pub use config::{Config, ProgressToken, RequestOptions};
 pub use event::{Dropped, Event, Handle, Hint, ListenEnd, ResultKind, Signal};
+pub use input::InputRequired;
+pub use opening::Facts;
+pub use server_requests::ServerTicket;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use self::in_flight::Table;
+use self::opening::Opening;
 use self::outgoing::{Envelope, Payload};
 use self::peek::Finders;
 use self::probe::Probe;
+use self::server_requests::ServerRequests;
+use self::tasks::Tasks;
 use crate::send_buffer::SendBuffer;
-use crate::{Cause, ConfigError, ConnectionError, Filter, Instant, Json, JsonBuf, Message, SendError};
+use crate::{Cause, ConfigError, ConnectionError, Era, Filter, Instant, Json, JsonBuf, Message, SendError};
 
 /// The client's side of a connection, over the lives of the process or stream behind it.
 ///
@@ -86,7 +96,14 @@ pub struct Connection {
     verdict: Option<String>,
     /// The verdict has been borne out in this life.
     confirmed: bool,
-    discovered: Option<JsonBuf>,
+    /// The result of `server/discover` or `initialize`.
+    told: Option<JsonBuf>,
+    /// Handshakes that were begun in this life.
+    handshakes: u8,
+    /// The id of an `initialize` whose answer is of no interest any more.
+    ignored: Option<u64>,
+    server_requests: ServerRequests,
+    tasks: Tasks,
     table: Table,
     /// What is not encoded yet, by its turn.
     waiting: BTreeMap<u64, Waiting>,
@@ -109,6 +126,8 @@ enum Stage {
     Idle,
     /// The probe is out; everything else waits.
     Probing(Probe),
+    /// `initialize` is out; everything else waits.
+    Opening(Opening),
     Established,
     /// Nothing more is taken or begun.
     Closed,
@@ -138,7 +157,8 @@ impl Connection {
     /// A configuration that contradicts itself.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
-        let version = config.known_version.as_ref().or_else(|| config.versions.first()).map(String::as_str);
+        let listed = config.versions.first().or_else(|| config.legacy_versions.first());
+        let version = config.known_version.as_ref().or(listed).map(String::as_str);
         Ok(Self {
             now: Instant::EPOCH,
             stage: Stage::Idle,
@@ -147,7 +167,11 @@ impl Connection {
             error: None,
             verdict: config.known_version.clone(),
             confirmed: false,
-            discovered: None,
+            told: None,
+            handshakes: 0,
+            ignored: None,
+            server_requests: ServerRequests::default(),
+            tasks: Tasks::default(),
             table: Table::default(),
             waiting: BTreeMap::new(),
             next_turn: 0,
@@ -268,8 +292,12 @@ impl Connection {
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let probe = if let Stage::Probing(probe) = &self.stage { probe.next_deadline() } else { None };
-        self.table.next_deadline().into_iter().chain(probe).min()
+        let start = match &self.stage {
+            Stage::Probing(probe) => probe.next_deadline(),
+            Stage::Opening(opening) => opening.start_deadline,
+            _ => None,
+        };
+        self.table.next_deadline().into_iter().chain(start).min()
     }
 
     /// Time has passed. Early or twice does no harm. Hand in the input that is there first: it wins over a deadline of the same moment.
@@ -321,8 +349,9 @@ impl Connection {
     /// Whether nothing is in flight, queued or listened for (RST-09).
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let probing = matches!(self.stage, Stage::Probing(_));
-        self.table.live() == 0 && self.waiting.is_empty() && self.out.len() == 0 && !probing
+        let starting = matches!(self.stage, Stage::Probing(_) | Stage::Opening(_));
+        let waiting = !self.waiting.is_empty() || !self.server_requests.is_empty();
+        self.table.live() == 0 && !waiting && self.out.len() == 0 && !starting
     }
 
     /// Requests and listens that have not ended.
@@ -337,16 +366,27 @@ impl Connection {
         self.error.as_ref()
     }
 
-    /// The `result` of `server/discover`, once established. `None` where a known version made the probe needless.
-    #[must_use]
-    pub fn discovered(&self) -> Option<Json<'_>> {
-        self.discovered.as_ref().map(JsonBuf::as_json)
-    }
-
     /// The protocol version, once established; kept over restarts.
     #[must_use]
     pub fn version(&self) -> Option<&str> {
         self.verdict.as_deref()
+    }
+
+    /// The era, once established; kept over restarts.
+    #[must_use]
+    pub fn era(&self) -> Option<Era> {
+        self.version().map(Era::of)
+    }
+
+    /// Whether a server that ends now, instead of answering the probe, may be one that ends on anything but `initialize` (VER-05).
+    pub(crate) fn may_have_ended_on_probe(&self) -> bool {
+        let probed = matches!(&self.stage, Stage::Probing(probe) if probe.is_lent());
+        probed && !self.config.legacy_versions.is_empty()
+    }
+
+    /// The next life begins with `initialize` (VER-05).
+    pub(crate) fn skip_probe(&mut self) {
+        self.verdict = self.config.legacy_versions.first().cloned();
     }
 
     /// What the server granted a listen last: [`Event::Acknowledged`] at first, after a restart this tells what may have changed.

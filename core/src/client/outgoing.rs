@@ -1,4 +1,4 @@
-//! Owns the text of what a modern client writes: requests with their metadata, notifications, cancellations.
+//! Owns the text of what a client writes: requests with their metadata, notifications, cancellations.
 //! It must not know when anything is written.
 
 use alloc::string::{String, ToString};
@@ -8,11 +8,12 @@ use core::fmt;
 use super::Config;
 use super::peek::{self, Finders};
 use crate::config::REASON_LIMIT;
-use crate::{Id, IdBuf, Json, SendError, encode};
+use crate::{Era, Id, IdBuf, Json, SendError, encode};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const INFO: &str = "io.modelcontextprotocol/clientInfo";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// Requests that the core sends itself, or that belong to another era.
 const RESERVED_REQUESTS: [&str; 2] = ["initialize", "subscriptions/listen"];
@@ -101,10 +102,15 @@ pub(super) struct Envelope {
     meta: Vec<u8>,
     /// Whether `clientInfo` is among them.
     info: bool,
+    /// The version has no metadata: what is the modern era's stays away from it (META-08).
+    legacy: bool,
 }
 
 impl Envelope {
     pub(super) fn new(config: &Config, version: &str) -> Self {
+        if Era::of(version) == Era::Legacy {
+            return Self { meta: Vec::new(), info: false, legacy: true };
+        }
         let mut meta = Vec::new();
         let mut member = |key: &str, value: &dyn Fn(&mut Vec<u8>)| {
             if !meta.is_empty() {
@@ -120,7 +126,7 @@ impl Envelope {
         }
         member(CAPABILITIES, &|out| encode::raw(out, config.capabilities.as_json().get()));
         encode::strip_line_breaks(&mut meta, 0);
-        Self { meta, info: config.client_info.is_some() }
+        Self { meta, info: config.client_info.is_some(), legacy: false }
     }
 
     /// About what a request takes besides its method and params, in bytes.
@@ -136,6 +142,11 @@ impl Envelope {
         encode::uint(out, id);
         encode::raw(out, r#","method":"#);
         encode::string(out, method);
+        if self.legacy {
+            legacy_params(out, id, Params { text: params, may_have_meta }, token);
+            out.push(b'}');
+            return;
+        }
         encode::raw(out, r#","params":{"_meta":{"#);
         out.extend_from_slice(&self.meta);
         match token {
@@ -180,6 +191,38 @@ impl Envelope {
     fn owns(&self, key: &str) -> bool {
         [VERSION, CAPABILITIES, "progressToken"].contains(&key) || (self.info && key == INFO)
     }
+}
+
+/// The params of a legacy request: the caller's as they are, but for the token, and for what only the modern era has.
+fn legacy_params(out: &mut Vec<u8>, id: u64, params: Params<'_>, token: &Token) {
+    let Params { text, may_have_meta } = params;
+    let plain = matches!(token, Token::None) && !may_have_meta;
+    if plain {
+        if text.members().next().is_some() {
+            encode::raw(out, r#","params":"#);
+            encode::raw(out, text.get());
+        }
+        return;
+    }
+    let modern = [VERSION, INFO, CAPABILITIES, LOG_LEVEL, "progressToken"];
+    let metas = || text.members().filter(|(key, _)| key == "_meta").flat_map(|(_, meta)| meta.members());
+    let kept = || metas().filter(|(key, _)| !modern.contains(&&**key));
+    encode::raw(out, r#","params":"#);
+    let mut object = encode::Object::open(out);
+    if !matches!(token, Token::None) || kept().next().is_some() {
+        let mut meta = encode::Object::open(object.member("_meta"));
+        match token {
+            Token::None => {}
+            Token::Minted => encode::uint(meta.member("progressToken"), id),
+            Token::Own(own) => encode::raw(meta.member("progressToken"), own.as_id().token()),
+        }
+        kept().for_each(|(key, value)| encode::raw(meta.member(&key), value.get()));
+        meta.close();
+    }
+    for (key, value) in text.members().filter(|(key, _)| key != "_meta") {
+        encode::raw(object.member(&key), value.get());
+    }
+    object.close();
 }
 
 fn write_member(out: &mut Vec<u8>, key: &str, value: Json<'_>) {

@@ -7,8 +7,8 @@ use core::time::Duration;
 
 use serde::Deserialize;
 
-use super::ResultKind;
 use super::peek::Finders;
+use super::{Config, ResultKind};
 use crate::send_buffer::FrameNumber;
 use crate::{ConnectionError, Instant, Json};
 
@@ -90,13 +90,19 @@ pub(super) enum Verdict {
     Modern(String),
     /// Ask again in this version.
     Again(String),
+    /// The server wants the handshake, in this version if it named one.
+    Legacy {
+        version: Option<String>,
+        /// The error code that says so.
+        code: Option<i64>,
+    },
     /// There is no going on.
     Failed(ConnectionError),
 }
 
 /// Judges the result of the probe (VER-03). One that is no discover result comes from a server that answers anything to anything:
 /// it is taken for a legacy one.
-pub(super) fn judge_result(result: Json<'_>, finders: &Finders, ours: &[String]) -> Verdict {
+pub(super) fn judge_result(result: Json<'_>, finders: &Finders, config: &Config) -> Verdict {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Discovered {
@@ -104,16 +110,16 @@ pub(super) fn judge_result(result: Json<'_>, finders: &Finders, ours: &[String])
     }
     let whole = result.is_object() && finders.result_kind(result) == Some(ResultKind::Complete);
     match result.deserialize::<Discovered>() {
-        Ok(Discovered { supported_versions: theirs }) if whole => match common(ours, &theirs) {
+        Ok(Discovered { supported_versions: theirs }) if whole => match common(&config.versions, &theirs) {
             Some(version) => Verdict::Modern(version),
-            None => Verdict::Failed(no_common(ours, theirs)),
+            None => legacy_or_none(config, theirs, None),
         },
-        _ => Verdict::Failed(ConnectionError::LegacyServer { code: None }),
+        _ => Verdict::Legacy { version: None, code: None },
     }
 }
 
-/// Judges an error in answer to the probe, whatever its id (VER-03, VER-04, VER-09).
-pub(super) fn judge_error(code: i64, data: Option<Json<'_>>, probe: &Probe, ours: &[String]) -> Verdict {
+/// Judges an error in answer to the probe, whatever its id (VER-03, VER-04, VER-07, VER-09).
+pub(super) fn judge_error(code: i64, data: Option<Json<'_>>, probe: &Probe, config: &Config) -> Verdict {
     #[derive(Deserialize)]
     struct Unsupported {
         supported: Vec<String>,
@@ -122,14 +128,23 @@ pub(super) fn judge_error(code: i64, data: Option<Json<'_>>, probe: &Probe, ours
         return Verdict::Modern(probe.version.clone());
     }
     if code != UNSUPPORTED_VERSION {
-        return Verdict::Failed(ConnectionError::LegacyServer { code: Some(code) });
+        return Verdict::Legacy { version: None, code: Some(code) };
     }
     // The server is modern, whatever its data look like (case 196).
     let theirs = data.filter(|data| data.is_object()).and_then(|data| data.deserialize::<Unsupported>().ok());
     let theirs = theirs.map(|data| data.supported).unwrap_or_default();
-    match common(ours, &theirs) {
+    match common(&config.versions, &theirs) {
         Some(version) if !probe.again => Verdict::Again(version),
-        _ => Verdict::Failed(no_common(ours, theirs)),
+        Some(_) => Verdict::Failed(no_common(config, theirs)),
+        None => legacy_or_none(config, theirs, Some(code)),
+    }
+}
+
+/// No modern version is common. A legacy one that the server lists can be had by `initialize` only (VER-07).
+fn legacy_or_none(config: &Config, theirs: Vec<String>, code: Option<i64>) -> Verdict {
+    match common(&config.legacy_versions, &theirs) {
+        Some(version) => Verdict::Legacy { version: Some(version), code },
+        None => Verdict::Failed(no_common(config, theirs)),
     }
 }
 
@@ -138,10 +153,10 @@ fn common(ours: &[String], theirs: &[String]) -> Option<String> {
     ours.iter().find(|version| theirs.contains(version)).cloned()
 }
 
-fn no_common(ours: &[String], theirs: Vec<String>) -> ConnectionError {
+fn no_common(config: &Config, theirs: Vec<String>) -> ConnectionError {
     let cut = |version: String| version.chars().take(LISTED_CHARS).collect::<String>();
     ConnectionError::NoCommonVersion {
-        client: ours.iter().map(ToString::to_string).collect(),
+        client: config.versions.iter().chain(&config.legacy_versions).map(ToString::to_string).collect(),
         server: theirs.into_iter().take(LISTED).map(cut).collect(),
     }
 }

@@ -106,6 +106,11 @@ impl Recent {
         ended
     }
 
+    /// Whether an id is known to have ended.
+    pub(super) fn is_recorded(&self, id: u64) -> bool {
+        self.ending(id).is_some()
+    }
+
     fn ending(&self, id: u64) -> Option<Ending> {
         let &(recorded, ending) = self.ring.get(self.place(id))?;
         ending.filter(|_| recorded == id)

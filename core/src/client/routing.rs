@@ -5,11 +5,15 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 
 use super::in_flight::Place;
+use super::outgoing::Token;
 use super::probe::{self, UNSUPPORTED_VERSION};
 use super::recent::Ending;
-use super::{Connection, Dropped, Event, Hint, Stage, peek};
+use super::tasks::WITH_TASKS;
+use super::{Connection, Dropped, Event, Hint, ResultKind, Stage, peek};
 use crate::send_buffer::Progress;
-use crate::{Cause, ConnectionError, DropReason, ErrorObject, Id, Json, Message, Shape, Unreadable, UnreadableReason};
+use crate::{
+    Cause, ConnectionError, DropReason, Era, ErrorObject, Id, Json, Message, Shape, Unreadable, UnreadableReason,
+};
 
 /// The reason on the wire for a response that could not be read (UNR-04, UNR-06).
 const UNREADABLE: Option<&str> = Some("unreadable response");
@@ -47,8 +51,7 @@ impl Connection {
             Message::Notification { method, params } => self.on_notification(method, params),
             Message::Error { id: Some(id), error } => self.on_error(id, error),
             Message::Error { id: None, error } => self.on_error_without_id(error),
-            // Never answered, and never taken for a response, whatever its id (RTE-01, case 048).
-            Message::Request { id, .. } => dropped(DropReason::UnexpectedRequest, Some(id), None),
+            Message::Request { id, method, params } => self.on_server_request(id, method, params),
             Message::Unreadable(line) => self.on_unreadable(line),
         }
     }
@@ -65,9 +68,15 @@ impl Connection {
     fn on_result<'b>(&mut self, id: Id<'b>, result: Json<'b>) -> Event<'b> {
         let Some(slot) = self.table.find(id) else {
             if let Some(probe) = self.probe_for(Some(id)) {
-                let (id, verdict) = (probe.id, probe::judge_result(result, &self.finders, &self.config.versions));
+                let (id, verdict) = (probe.id, probe::judge_result(result, &self.finders, &self.config));
                 self.table.recent.record(id, Ending::Answered);
                 self.settle(verdict, Some(result));
+                return Event::Handled;
+            }
+            if self.is_opening(Some(id)) {
+                return self.on_initialized(result);
+            }
+            if self.on_late_probe(id, Some(result)) {
                 return Event::Handled;
             }
             return self.drop_response(id, None);
@@ -78,7 +87,13 @@ impl Connection {
             self.finish(slot, Ending::ListenResult);
             return Event::ListenEnded { listen: handle, how: super::ListenEnd::Graceful };
         }
-        match self.finders.result_kind(result) {
+        let legacy = self.era() == Some(Era::Legacy);
+        if legacy && self.verdict.as_deref() == Some(WITH_TASKS) {
+            self.keep_token(slot, id, result);
+        }
+        // A legacy result is complete; what a member of that name means there, if anything, is the caller's business.
+        let kind = if legacy { Some(ResultKind::Complete) } else { self.finders.result_kind(result) };
+        match kind {
             Some(kind) => {
                 self.finish(slot, Ending::Answered);
                 Event::Result { request: handle, result, kind }
@@ -98,12 +113,19 @@ impl Connection {
                 self.on_probe_error(&error);
                 return Event::Handled;
             }
+            if self.is_opening(Some(id)) {
+                return self.on_initialize_error(&error);
+            }
+            if self.on_late_probe(id, None) {
+                return Event::Handled;
+            }
             return self.drop_response(id, Some(error.code));
         };
         let handle = self.table.handle_of(slot);
         let acknowledged = self.table.entry(slot).is_some_and(super::in_flight::Entry::was_acknowledged);
         self.finish(slot, Ending::Answered);
-        if error.code == UNSUPPORTED_VERSION && !self.confirmed && matches!(self.stage, Stage::Established) {
+        let modern = self.era() == Some(Era::Modern) && matches!(self.stage, Stage::Established);
+        if error.code == UNSUPPORTED_VERSION && !self.confirmed && modern {
             self.probe_after_all();
         }
         if acknowledged {
@@ -126,7 +148,7 @@ impl Connection {
 
     fn on_probe_error(&mut self, error: &ErrorObject<'_>) {
         let Stage::Probing(probe) = &self.stage else { return };
-        let verdict = probe::judge_error(error.code, error.data, probe, &self.config.versions);
+        let verdict = probe::judge_error(error.code, error.data, probe, &self.config);
         self.table.recent.record(probe.id, Ending::Answered);
         self.settle(verdict, None);
     }
@@ -136,6 +158,9 @@ impl Connection {
         if self.probe_for(None).is_some() {
             self.on_probe_error(&error);
             return Event::Handled;
+        }
+        if self.is_opening(None) {
+            return self.on_initialize_error(&error);
         }
         let code = error.code;
         let (first, second) = self.candidates();
@@ -168,10 +193,15 @@ impl Connection {
             self.mark_seen(slot);
             let cause = Cause::InvalidResponse { code: line.code, reason: Some(line.reason) };
             self.give_up(slot, cause, Some(UNREADABLE));
-        } else if matches!(self.stage, Stage::Probing(_)) && line.reason == UnreadableReason::ContentLength {
+        } else if matches!(self.stage, Stage::Probing(_) | Stage::Opening(_))
+            && line.reason == UnreadableReason::ContentLength
+        {
             self.fail(ConnectionError::ContentLengthFraming);
-        } else if id.is_some_and(|id| self.probe_for(Some(id)).is_some()) {
-            self.fail(ConnectionError::LegacyServer { code: line.code });
+        } else if let Some(probe) = id.and_then(|id| self.probe_for(Some(id))) {
+            self.table.recent.record(probe.id, Ending::Answered);
+            self.settle(probe::Verdict::Legacy { version: None, code: line.code }, None);
+        } else if id.is_some_and(|id| self.is_opening(Some(id))) {
+            self.refused_handshake(line.code, "its answer could not be read");
         } else {
             self.hint = Some((self.now, Hint::Unreadable { reason: line.reason }));
         }
@@ -181,6 +211,10 @@ impl Connection {
 
     /// A response that names nothing in flight (RTE-03, CAN-05).
     fn drop_response<'b>(&mut self, id: Id<'b>, code: Option<i64>) -> Event<'b> {
+        if self.ignored.is_some() && self.ignored == id.as_u64() {
+            self.ignored = None;
+            return Event::Handled;
+        }
         let reason = id.as_u64().map_or(DropReason::UnknownId, |id| self.table.recent.judge_response(id));
         if reason == DropReason::UnknownId {
             let id = shown(id);
@@ -195,6 +229,11 @@ impl Connection {
             "notifications/cancelled" => return self.on_cancelled(params),
             _ => {}
         }
+        if self.is_legacy_session() {
+            // Nothing needs a subscription there (LEG-08).
+            self.tasks.notified(&method, params);
+            return Event::Notification { method, params };
+        }
         match self.finders.subscription_id(params) {
             Some(token) => self.on_subscription(token, method, params),
             None if method == super::listens::ACKNOWLEDGED => dropped(INVALID_MESSAGE, None, None),
@@ -205,6 +244,9 @@ impl Connection {
     fn on_progress<'b>(&mut self, method: Cow<'b, str>, params: Option<Json<'b>>) -> Event<'b> {
         let Some(report) = peek::progress(params) else { return dropped(INVALID_MESSAGE, None, None) };
         let Some(slot) = self.table.find_token(report.token) else {
+            if self.tasks.has_token(report.token) {
+                return Event::Notification { method, params };
+            }
             return dropped(DropReason::UnknownProgressToken, None, None);
         };
         self.table.progressed(slot, report.progress, self.now);
@@ -213,6 +255,22 @@ impl Connection {
             return Event::ListenNotification { listen: handle, method, params };
         }
         Event::RequestNotification { request: handle, method, params }
+    }
+
+    /// The server speaks the legacy era, as far as is known.
+    fn is_legacy_session(&self) -> bool {
+        matches!(self.stage, Stage::Opening(_)) || (self.is_established() && self.era() == Some(Era::Legacy))
+    }
+
+    /// Its result may say that a task goes on, which reports progress under the token of the request (LEG-11).
+    fn keep_token(&mut self, slot: u32, id: Id<'_>, result: Json<'_>) {
+        let limit = self.config.task_limit;
+        match self.table.entry(slot).map(|entry| &entry.token) {
+            // The token is the id.
+            Some(Token::Minted) => self.tasks.answered(id, result, limit),
+            Some(Token::Own(own)) => self.tasks.answered(own.as_id(), result, limit),
+            _ => {}
+        }
     }
 
     pub(super) fn mark_seen(&mut self, slot: u32) {

@@ -7,7 +7,7 @@ use alloc::format;
 use super::in_flight::{Listen, Times};
 use super::outgoing::{self, Params, Payload, Token};
 use super::{Connection, Handle, ProgressToken, RequestOptions, Stage, Waiting};
-use crate::{Filter, Json, SendError};
+use crate::{Era, Filter, Json, SendError};
 
 impl Connection {
     /// Whether anything new is taken at all.
@@ -35,6 +35,11 @@ impl Connection {
         listen: Option<Box<Listen>>,
     ) -> Result<Handle, SendError> {
         self.admit()?;
+        if listen.is_some()
+            && (self.config.versions.is_empty() || (self.is_established() && self.era() == Some(Era::Legacy)))
+        {
+            return Err(SendError::NotInThisEra);
+        }
         self.check_room(listen.is_some())?;
         let text = Params::new(params, &self.finders);
         let token = match &options.progress {
@@ -172,7 +177,7 @@ impl Connection {
     }
 
     /// Remembers what was refused for lack of room, so that its end is told.
-    fn blocked_by(&mut self, error: SendError, wanted: usize) -> SendError {
+    pub(super) fn blocked_by(&mut self, error: SendError, wanted: usize) -> SendError {
         if error == SendError::Full {
             let least = self.blocked.bytes.map_or(wanted, |bytes| bytes.min(wanted));
             self.blocked.bytes = Some(least);

@@ -43,6 +43,7 @@
 //! | close or kill was called | for good, asked: an exit while closing is no crash |
 //! | the connection has failed | for good, start failed |
 //! | it was stopped because idle | `Stopped`; `Spawn` → `Spawning` if it was woken meanwhile |
+//! | the connection was never established, in no life, and the first life ended on the probe | `Spawn` → `Spawning`, once (VER-05) |
 //! | the connection was never established, in no life | `StartFailed`, for good |
 //! | the budget of restarts is not used up | `Waiting` |
 //! | otherwise | for good, crashed |

@@ -48,6 +48,8 @@ pub struct Process {
     failed: bool,
     /// The connection was established in some life.
     was_up: bool,
+    /// A start that fails is followed by one more, once (VER-05).
+    second_start: SecondStart,
     /// Work came while an idle stop was under way.
     wanted: bool,
     /// The next restart has no delay.
@@ -105,9 +107,20 @@ enum Group {
     Empty,
 }
 
+/// The one start more that a server gets which ends on what it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum SecondStart {
+    #[default]
+    NotGranted,
+    Granted,
+    Used,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Asked,
+    /// It is started once more, at once.
+    SecondStart,
     StartFailed,
     Idle,
     Restart,
@@ -152,6 +165,7 @@ impl Process {
             killed: false,
             failed: false,
             was_up: false,
+            second_start: SecondStart::default(),
             wanted: false,
             skip_delay: false,
             idle_since: None,
@@ -309,8 +323,21 @@ impl Process {
         };
         match fate {
             Some(Fate::StartFailed) => None,
-            fate => over.then_some(matches!(fate, Some(Fate::Restart | Fate::Idle))),
+            fate => over.then_some(matches!(fate, Some(Fate::Restart | Fate::Idle | Fate::SecondStart))),
         }
+    }
+
+    /// It may have ended on what it was asked: if it never comes up in this life, it is started once more, at once. That is no restart and
+    /// is granted once (VER-05).
+    pub(crate) fn grant_second_start(&mut self) {
+        if self.second_start == SecondStart::NotGranted && !self.stream {
+            self.second_start = SecondStart::Granted;
+        }
+    }
+
+    /// Whether the next life is the one more start that was granted.
+    pub(crate) fn is_second_start(&self) -> bool {
+        self.fate() == Some(Fate::SecondStart)
     }
 
     /// Whether this life has exited, whatever is left of it.

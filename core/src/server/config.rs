@@ -6,28 +6,7 @@ use core::time::Duration;
 
 use super::LogLevel;
 use crate::config as defaults;
-use crate::{ConfigError, JsonBuf};
-
-/// Which eras a server serves. Modern: no handshake, metadata in each request. Legacy: the revisions that begin with `initialize`.
-///
-/// ```
-/// use mcp_wire::server::{Config, Eras};
-///
-/// let mut config = Config::new("demo", "1.0");
-/// assert!(!config.versions.is_empty() && !config.legacy_versions.is_empty());
-/// config.serve(Eras::Modern);
-/// assert!(config.legacy_versions.is_empty());
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Eras {
-    /// Modern requests only; `initialize` is refused with the versions served (VER-13).
-    Modern,
-    /// Both, also on one connection; each request is judged by itself (VER-10).
-    Dual,
-    /// Legacy requests only.
-    Legacy,
-}
+use crate::{ConfigError, Eras, JsonBuf};
 
 /// The configuration of a server [`Connection`](super::Connection).
 ///

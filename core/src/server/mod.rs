@@ -20,7 +20,7 @@ mod results;
 mod session;
 
 pub use client_requests::ClientRequestOptions;
-pub use config::{Config, Eras};
+pub use config::Config;
 pub use event::{Admission, Change, ClientRequest, Ended, Event, LogLevel, Request, Session, Signal, Ticket};
 pub use session::ClientFacts;
 

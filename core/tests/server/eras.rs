@@ -1,7 +1,7 @@
 //! Both eras on one server: the handshake, how each request is judged by itself, and what a legacy client is answered.
 
-use mcp_wire::server::{Config, Connection, Eras, Signal};
-use mcp_wire::{Cause, ConfigError, Delivery, SendError};
+use mcp_wire::server::{Config, Connection, Signal};
+use mcp_wire::{Cause, ConfigError, Delivery, Eras, SendError};
 
 use super::support::*;
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_wire::server::{Admission, ClientRequest, Config, Connection, Eras, Event, Session, Signal, Ticket};
+use mcp_wire::Eras;
+use mcp_wire::server::{Admission, ClientRequest, Config, Connection, Event, Session, Signal, Ticket};
 use mcp_wire::{DropReason, Instant, Json, JsonBuf, RecvBuffer, SendError, UnreadableReason};
 
 /// The metadata of a modern request, without braces.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use mcp_wire::config as defaults;
-use mcp_wire::server::Eras;
+use mcp_wire::Eras;
 
 use crate::runtime::Runtime;
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_wire::server::{Config, Connection, Eras};
+use mcp_wire::Eras;
+use mcp_wire::server::{Config, Connection};
 use mcp_wire::{ConfigError, JsonBuf};
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use super::{Fate, Group, Life, Process, Rung, State};
+use super::{Fate, Group, Life, Process, Rung, SecondStart, State};
 use crate::Instant;
 use crate::lifecycle::{EndReason, ExitStatus, Notice, Outcome, StartFailure, Step};
 
@@ -45,7 +45,10 @@ impl Process {
         if stable {
             self.failures = 0;
         }
-        let fate = if !self.was_up {
+        let fate = if !self.was_up && self.second_start == SecondStart::Granted {
+            self.second_start = SecondStart::Used;
+            Fate::SecondStart
+        } else if !self.was_up {
             Fate::StartFailed
         } else if self.failures < self.config.restarts {
             self.failures += 1;
@@ -134,7 +137,7 @@ impl Process {
     pub(super) fn give_up(&mut self) {
         self.steps.push_back(Step::GiveUp);
         self.exit = None;
-        if self.decide() == Fate::StartFailed {
+        if matches!(self.decide(), Fate::StartFailed | Fate::SecondStart) {
             self.fail(StartFailure::Exited(ExitStatus::Unknown));
         }
         self.end(EndReason::Unkillable);
@@ -160,6 +163,7 @@ impl Process {
                 }
             }
             Fate::Restart => self.wait(),
+            Fate::SecondStart => self.spawn(),
             Fate::Crashed => self.end(EndReason::Crashed),
         }
     }

@@ -32,7 +32,7 @@ impl Process {
         match self.decide() {
             Fate::Asked => self.end(EndReason::Asked),
             Fate::Restart => self.wait(),
-            Fate::StartFailed | Fate::Idle | Fate::Crashed => {
+            Fate::StartFailed | Fate::SecondStart | Fate::Idle | Fate::Crashed => {
                 self.fail(StartFailure::Spawn(failure));
                 self.end(EndReason::StartFailed);
             }
