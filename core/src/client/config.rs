@@ -46,6 +46,9 @@ pub struct Config {
     pub in_flight_limit: usize,
     /// Listens open.
     pub listen_limit: usize,
+    /// Whether the caller answers the requests of a legacy server ([`Event::ServerRequest`](super::Event::ServerRequest)). Otherwise each but `ping` gets
+    /// -32601 (LEG-06).
+    pub answers_requests: bool,
     /// Requests of a legacy server that are not answered; one more gets -32603.
     pub server_request_limit: usize,
     /// Tasks of a legacy server that report progress after their request was answered (LEG-11).
@@ -76,6 +79,7 @@ impl Config {
             wait_for_restart: true,
             in_flight_limit: defaults::IN_FLIGHT_LIMIT,
             listen_limit: defaults::LISTEN_LIMIT,
+            answers_requests: false,
             server_request_limit: defaults::SERVER_REQUEST_LIMIT,
             task_limit: defaults::TASK_LIMIT,
             queue_limit: defaults::QUEUE_LIMIT,

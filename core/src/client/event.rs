@@ -106,6 +106,13 @@ pub enum Event<'b> {
         /// The params, unchanged: an object, if there are any.
         params: Option<Json<'b>>,
     },
+    /// A request of a legacy server's that the core has answered by itself.
+    Answered {
+        /// The method.
+        method: Cow<'b, str>,
+        /// The code of the error it got; `None`: it got a result.
+        code: Option<i64>,
+    },
     /// A notification that belongs to no request and no listen: for the connection-level sink (RTE-06).
     Notification {
         /// The method.

@@ -120,18 +120,21 @@ impl Connection {
         if opening.late_probe.is_none() || opening.late_probe != id.as_u64() {
             return false;
         }
-        let (probe, opening_id) = (opening.late_probe, opening.id);
-        if let Some(probe) = probe {
-            self.table.recent.record(probe, Ending::Answered);
-        }
-        if let Stage::Opening(opening) = &mut self.stage {
-            opening.late_probe = None;
-        }
+        let opening_id = opening.id;
+        self.forget_late_probe();
         let verdict = result.map(|result| probe::judge_result(result, &self.finders, &self.config));
         if let Some(verdict @ Verdict::Modern(_)) = verdict {
             self.ignored = Some(opening_id);
             self.settle(verdict, result);
         }
+        true
+    }
+
+    /// No further answer is expected to a probe that was not waited for. Whether there was one.
+    pub(super) fn forget_late_probe(&mut self) -> bool {
+        let Stage::Opening(Opening { late_probe, .. }) = &mut self.stage else { return false };
+        let Some(probe) = late_probe.take() else { return false };
+        self.table.recent.record(probe, Ending::Answered);
         true
     }
 

@@ -173,11 +173,20 @@ mod tests {
         list.iter().map(ToString::to_string).collect()
     }
 
+    /// A client that speaks these versions and nothing of the legacy era.
+    fn modern(list: &[&str]) -> Config {
+        let mut config = Config::new("c", "1");
+        (config.versions, config.legacy_versions) = (versions(list), Vec::new());
+        config
+    }
+
     // VER-03: the version that the client prefers among the common ones; none in common names both lists.
     #[test]
     fn a_common_version_settles_it() {
         let ours = versions(&["2026-07-28", "2026-01-01"]);
-        let judge = |text: &str| judge_result(Json::parse(text).expect("JSON"), &Finders::new(), &ours);
+        let judge = |text: &str| {
+            judge_result(Json::parse(text).expect("JSON"), &Finders::new(), &modern(&["2026-07-28", "2026-01-01"]))
+        };
         assert_eq!(
             judge(r#"{"resultType":"complete","supportedVersions":["2026-01-01","2026-07-28"]}"#),
             Verdict::Modern("2026-07-28".into())
@@ -195,7 +204,7 @@ mod tests {
     // VER-09: a server that answers anything to anything is no modern one.
     #[test]
     fn a_result_of_another_shape_is_that_of_a_legacy_server() {
-        let legacy = Verdict::Failed(ConnectionError::LegacyServer { code: None });
+        let legacy = Verdict::Legacy { version: None, code: None };
         for text in [
             "{}",
             "null",
@@ -206,7 +215,7 @@ mod tests {
             r#"{"resultType":"x","supportedVersions":["2026-07-28"]}"#,
         ] {
             assert_eq!(
-                judge_result(Json::parse(text).expect("JSON"), &Finders::new(), &versions(&["2026-07-28"])),
+                judge_result(Json::parse(text).expect("JSON"), &Finders::new(), &modern(&["2026-07-28"])),
                 legacy,
                 "{text}"
             );
@@ -218,7 +227,12 @@ mod tests {
     fn a_version_error_is_one_more_probe_and_no_more() {
         let ours = versions(&["2026-07-28"]);
         let judge = |text: &str, again| {
-            judge_error(UNSUPPORTED_VERSION, Some(Json::parse(text).expect("JSON")), &probe(again), &ours)
+            judge_error(
+                UNSUPPORTED_VERSION,
+                Some(Json::parse(text).expect("JSON")),
+                &probe(again),
+                &modern(&["2026-07-28"]),
+            )
         };
         let none = |server: &[&str]| {
             Verdict::Failed(ConnectionError::NoCommonVersion { client: ours.clone(), server: versions(server) })
@@ -229,7 +243,7 @@ mod tests {
         assert_eq!(judge(r#"{"supported":["x"]}"#, false), none(&["x"]));
         assert_eq!(judge(r#"{"supported":"2026-07-28"}"#, false), none(&[]));
         assert_eq!(judge("3", false), none(&[]));
-        assert_eq!(judge_error(UNSUPPORTED_VERSION, None, &probe(false), &ours), none(&[]));
+        assert_eq!(judge_error(UNSUPPORTED_VERSION, None, &probe(false), &modern(&["2026-07-28"])), none(&[]));
     }
 
     // VER-04, VER-09, case 194: any other error means a legacy server, whatever its code.
@@ -237,8 +251,8 @@ mod tests {
     fn any_other_error_is_that_of_a_legacy_server() {
         for code in [-32601, -32602, -32600, -32603, -32002, -32000, 0, 1, 42] {
             assert_eq!(
-                judge_error(code, None, &probe(false), &versions(&["2026-07-28"])),
-                Verdict::Failed(ConnectionError::LegacyServer { code: Some(code) })
+                judge_error(code, None, &probe(false), &modern(&["2026-07-28"])),
+                Verdict::Legacy { version: None, code: Some(code) }
             );
         }
     }
@@ -247,15 +261,39 @@ mod tests {
     #[test]
     fn errors_that_only_a_modern_server_has_settle_it() {
         for code in OTHER_MODERN {
-            assert_eq!(judge_error(code, None, &probe(false), &[]), Verdict::Modern("2026-07-28".into()));
+            assert_eq!(judge_error(code, None, &probe(false), &modern(&[])), Verdict::Modern("2026-07-28".into()));
         }
+    }
+
+    // VER-07: without a common modern version, a common legacy one is had by the handshake; without either, both lists are named.
+    #[test]
+    fn a_listed_legacy_version_leads_to_the_handshake() {
+        let mut config = modern(&["2026-07-28"]);
+        config.legacy_versions = versions(&["2025-11-25", "2025-06-18"]);
+        let listed = r#"["2024-11-05","2025-06-18","2026-09-01"]"#;
+        let result = alloc::format!(r#"{{"supportedVersions":{listed}}}"#);
+        let legacy = |code| Verdict::Legacy { version: Some("2025-06-18".into()), code };
+        assert_eq!(judge_result(Json::parse(&result).expect("JSON"), &Finders::new(), &config), legacy(None));
+        let data = alloc::format!(r#"{{"supported":{listed}}}"#);
+        let error = |config: &Config| {
+            judge_error(UNSUPPORTED_VERSION, Some(Json::parse(&data).expect("JSON")), &probe(true), config)
+        };
+        assert_eq!(error(&config), legacy(Some(UNSUPPORTED_VERSION)));
+        config.legacy_versions = versions(&["2025-11-25"]);
+        assert_eq!(
+            error(&config),
+            Verdict::Failed(ConnectionError::NoCommonVersion {
+                client: versions(&["2026-07-28", "2025-11-25"]),
+                server: versions(&["2024-11-05", "2025-06-18", "2026-09-01"]),
+            })
+        );
     }
 
     // LIM-04: of a server's list only so much is kept.
     #[test]
     fn what_is_kept_of_a_list_is_bounded() {
         let theirs: Vec<String> = (0..1000).map(|_| "v".repeat(1000)).collect();
-        let ConnectionError::NoCommonVersion { server, .. } = no_common(&versions(&["a"]), theirs) else {
+        let ConnectionError::NoCommonVersion { server, .. } = no_common(&modern(&["a"]), theirs) else {
             panic!("another error")
         };
         assert_eq!((server.len(), server[0].len()), (LISTED, LISTED_CHARS));

@@ -160,7 +160,8 @@ impl Connection {
             return Event::Handled;
         }
         if self.is_opening(None) {
-            return self.on_initialize_error(&error);
+            // The older question is the likelier one to get an answer that names none.
+            return if self.forget_late_probe() { Event::Handled } else { self.on_initialize_error(&error) };
         }
         let code = error.code;
         let (first, second) = self.candidates();

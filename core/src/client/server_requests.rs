@@ -10,6 +10,7 @@ use super::{Connection, Event, Signal, Stage};
 use crate::{DropReason, Era, Id, IdBuf, Instant, Json, SendError, encode};
 
 const METHOD_NOT_FOUND: i64 = -32601;
+const UNKNOWN: &str = "Method not found";
 const INVALID_REQUEST: i64 = -32600;
 const INTERNAL_ERROR: i64 = -32603;
 /// The version of which alone a line may be an array of messages.
@@ -72,10 +73,12 @@ impl Connection {
             return dropped(DropReason::UnexpectedRequest, Some(id), None);
         }
         let refusal = if method == "ping" {
-            return self.answer_itself(id, |out| encode::raw(out, r#","result":{}"#));
+            return self.answer_itself(id, method, None, |out| encode::raw(out, r#","result":{}"#));
         } else if self.server_requests.find(id).is_some() {
             // The first of that id must not get this answer (MSG-07); to name no id is all that is left.
             return dropped(DropReason::UnexpectedRequest, Some(id), Some(INVALID_REQUEST));
+        } else if !self.config.answers_requests {
+            (METHOD_NOT_FOUND, UNKNOWN)
         } else if params.is_some_and(|params| !params.is_object()) {
             (-32602, "Invalid params: params must be an object")
         } else if self.server_requests.open.len() >= self.config.server_request_limit {
@@ -91,7 +94,7 @@ impl Connection {
             requests.open.insert(ticket, Open { id: IdBuf::from(id), batch });
             return Event::ServerRequest { ticket: ServerTicket(ticket), method, params };
         };
-        self.answer_itself(id, |out| error(out, refusal.0, refusal.1, None))
+        self.answer_itself(id, method, Some(refusal.0), |out| error(out, refusal.0, refusal.1, None))
     }
 
     /// Only after `initialize` has left, and only of a legacy server (LEG-05).
@@ -104,14 +107,20 @@ impl Connection {
     }
 
     /// An answer of the core's own. A server that asks and does not read loses it: there is no room to keep it in.
-    fn answer_itself<'b>(&mut self, id: Id<'b>, body: impl FnOnce(&mut Vec<u8>)) -> Event<'b> {
+    fn answer_itself<'b>(
+        &mut self,
+        id: Id<'b>,
+        method: Cow<'b, str>,
+        code: Option<i64>,
+        body: impl FnOnce(&mut Vec<u8>),
+    ) -> Event<'b> {
         let frame = response(id, body);
         if let Some(batch) = self.server_requests.current {
             self.collect(batch, frame);
-            return Event::Handled;
+            return Event::Answered { method, code };
         }
         match self.out.push(false, |out| out.extend_from_slice(&frame)) {
-            Ok(_) => Event::Handled,
+            Ok(_) => Event::Answered { method, code },
             Err(_) => dropped(DropReason::QueueFull, Some(id), None),
         }
     }
@@ -153,7 +162,7 @@ impl Connection {
     /// # Errors
     /// As [`respond`](Self::respond).
     pub fn respond_unknown(&mut self, ticket: ServerTicket, now: Instant) -> Result<(), SendError> {
-        self.respond_error(ticket, METHOD_NOT_FOUND, "Method not found", None, now)
+        self.respond_error(ticket, METHOD_NOT_FOUND, UNKNOWN, None, now)
     }
 
     fn answer(&mut self, ticket: ServerTicket, body: impl FnOnce(&mut Vec<u8>)) -> Result<(), SendError> {

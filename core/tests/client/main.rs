@@ -2,6 +2,8 @@
 
 mod cancelling;
 mod deadlines;
+mod legacy;
+mod legacy_requests;
 mod limits;
 mod listens;
 mod lives;

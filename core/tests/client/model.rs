@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mcp_wire::client::{Config, Handle, ProgressToken, Signal};
+use mcp_wire::client::{Config, Handle, ProgressToken, ServerTicket, Signal};
 use mcp_wire::{Filter, Id, IdBuf};
 
-use crate::support::{Client, Seen, ms, options};
+use crate::support::{Client, Seen, json, ms, options};
 
 /// A small generator (xorshift), so that a run can be repeated.
 struct Random(u64);
@@ -29,6 +29,10 @@ struct Model {
     read: BTreeMap<u64, bool>,
     ids: BTreeSet<u64>,
     cancelled: BTreeSet<u64>,
+    /// Requests of the server's that the client has been told of.
+    asked: Vec<ServerTicket>,
+    /// The client has opened a legacy session in some life.
+    legacy: bool,
     trace: Vec<String>,
 }
 
@@ -45,6 +49,10 @@ impl Model {
             Seen::Note(Some(handle), _) | Seen::Acknowledged(handle, ..) => {
                 assert!(self.live.contains_key(handle), "seed {seed}: a notification of one that has ended");
             }
+            Seen::ServerRequest(ticket, _) => {
+                assert!(!self.asked.contains(ticket), "seed {seed}: {ticket:?}");
+                self.asked.push(*ticket);
+            }
             _ => {}
         }
         self.trace.push(format!("{seen:?}"));
@@ -56,14 +64,18 @@ impl Model {
                 Signal::Ended { request: handle, .. } | Signal::ListenEnded { listen: handle, .. } => {
                     self.end(*handle, seed);
                 }
+                Signal::ServerRequestCancelled { ticket, .. } => {
+                    let at = self.asked.iter().position(|asked| asked == ticket);
+                    self.asked.remove(at.unwrap_or_else(|| panic!("seed {seed}: {ticket:?} ended twice")));
+                }
                 _ => {}
             }
             self.trace.push(format!("{signal:?}"));
         }
     }
 
-    /// What the server reads.
-    fn read_line(&mut self, line: &str, seed: u64) -> Option<u64> {
+    /// What the server reads. Gives the id of a probe, or (true) of a handshake.
+    fn read_line(&mut self, line: &str, seed: u64) -> Option<(u64, bool)> {
         self.trace.push(line.into());
         let value: serde_json::Value = serde_json::from_str(line).expect("each line is JSON");
         assert_eq!(value["jsonrpc"], "2.0");
@@ -73,12 +85,21 @@ impl Model {
             assert!(self.cancelled.insert(id), "seed {seed}: a second cancellation");
             return None;
         }
+        if value["method"].is_null() {
+            // An answer. To a modern server there is none (RTE-01), but in a life in which it was silent for too long.
+            assert!(self.legacy, "seed {seed}: an answer of a modern client");
+            return None;
+        }
         let id = value["id"].as_u64()?;
         assert!(self.ids.insert(id), "seed {seed}: the id {id} was used before");
-        assert!(value["params"]["_meta"].is_object());
         if value["method"] == "server/discover" {
-            return Some(id);
+            return Some((id, false));
         }
+        if value["method"] == "initialize" {
+            self.legacy = true;
+            return Some((id, true));
+        }
+        assert!(self.legacy || value["params"]["_meta"].is_object(), "seed {seed}: no metadata");
         self.read.insert(id, value["method"] == "subscriptions/listen");
         None
     }
@@ -93,6 +114,7 @@ fn run(seed: u64) -> Vec<String> {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut config = Config::new("c", "1");
     (config.queue_limit, config.in_flight_limit, config.listen_limit) = (8000, 12, 4);
+    (config.answers_requests, config.server_request_limit, config.probe_timeout) = (true, 3, ms(300));
     config.request_timeout = ms(500);
     let mut client = Client::new(config);
     let mut model = Model::default();
@@ -179,11 +201,38 @@ fn run(seed: u64) -> Vec<String> {
                 (wire, probe) = (Vec::new(), None);
                 model.read.clear();
             }
+            18 => {
+                let ask = |method: &str| format!(r#"{{"jsonrpc":"2.0","id":{},"method":"{method}"}}"#, model.ids.len());
+                let seen = match random.below(3) {
+                    0 => client.feed(&ask("ping")),
+                    1 => client.feed(&ask("roots/list")),
+                    _ => match model.asked.pop() {
+                        Some(ticket) => {
+                            if client.conn.respond(ticket, json("{}"), client.now).is_err() {
+                                model.asked.push(ticket);
+                            }
+                            Seen::Handled
+                        }
+                        None => Seen::Handled,
+                    },
+                };
+                model.event(&seen, seed);
+            }
             _ => client.open(),
         }
-        if let Some(id) = probe.take() {
-            let seen = client
-                .feed(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"supportedVersions":["2026-07-28"]}}}}"#));
+        // Half of the servers know no probe; a silent one is one of them.
+        let result = match probe.take() {
+            Some((id, true)) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-11-25"}}}}"#),
+            Some((id, false)) if seed % 2 == 0 => {
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"supportedVersions":["2026-07-28"]}}}}"#)
+            }
+            Some((id, false)) if seed % 4 == 1 => {
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"m"}}}}"#)
+            }
+            _ => String::new(),
+        };
+        if !result.is_empty() {
+            let seen = client.feed(&result);
             model.event(&seen, seed);
         }
         if random.below(3) == 0 {
@@ -195,6 +244,7 @@ fn run(seed: u64) -> Vec<String> {
     client.conn.lost(false, client.now);
     model.signals(&mut client, seed);
     assert!(model.live.is_empty(), "seed {seed}: {:?} never ended", model.live);
+    assert!(model.asked.is_empty(), "seed {seed}: {:?} were never cancelled", model.asked);
     assert!(client.conn.is_idle() && client.conn.poll_timeout().is_none(), "seed {seed}");
     model.trace
 }

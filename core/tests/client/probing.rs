@@ -3,9 +3,16 @@
 use core::time::Duration;
 
 use mcp_wire::client::{Config, Signal};
-use mcp_wire::{Cause, ConfigError, ConnectionError, Delivery, DropReason, Instant, JsonBuf, SendError};
+use mcp_wire::{Cause, ConfigError, ConnectionError, Delivery, DropReason, Eras, Instant, JsonBuf, SendError};
 
 use crate::support::{Client, DISCOVERED, META, Seen, ended, established, json, ms, options, probe_line};
+
+/// Of a client that speaks the modern era only.
+fn config() -> Config {
+    let mut config = Config::new("c", "1");
+    config.speak(Eras::Modern);
+    config
+}
 
 /// Opened, the probe with the server, nothing answered.
 fn asked(config: Config) -> Client {
@@ -16,7 +23,7 @@ fn asked(config: Config) -> Client {
 }
 
 fn plain() -> Client {
-    asked(Config::new("c", "1"))
+    asked(config())
 }
 
 fn legacy(code: Option<i64>) -> Signal {
@@ -33,7 +40,7 @@ fn no_common(server: &[&str]) -> Signal {
 // VER-02, VER-03, CAN-12, case 206: the probe is the first frame and alone until the version is known; what waits follows in its order.
 #[test]
 fn the_probe_comes_first_and_alone() {
-    let mut client = Client::new(Config::new("c", "1"));
+    let mut client = Client::new(config());
     client.request("a");
     client.notify("notifications/x").expect("there is room");
     assert!(client.wire().is_empty(), "there is no stream yet");
@@ -44,11 +51,11 @@ fn the_probe_comes_first_and_alone() {
     client.cancel(b, None);
     assert!(client.wire().is_empty());
     assert_eq!(client.signals(), [ended(b, Cause::Cancelled, Delivery::NotSent)]);
-    assert!(!client.conn.is_established() && client.conn.discovered().is_none());
+    assert!(!client.conn.is_established() && client.conn.facts().is_none());
     assert_eq!(client.feed(DISCOVERED), Seen::Handled);
     assert_eq!(client.signals(), [established()]);
     assert!(client.conn.is_established());
-    assert!(client.conn.discovered().expect("the result is kept").get().contains("ttlMs"));
+    assert!(client.conn.facts().expect("the result is kept").result().get().contains("ttlMs"));
     assert_eq!(client.conn.version(), Some("2026-07-28"));
     let request = |id: u64, method: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"_meta":{{{META}}}}}}}"#)
@@ -61,7 +68,7 @@ fn the_probe_comes_first_and_alone() {
 // VER-03, case 196: a version error is that of a modern server: one more probe in a version that it names, with an id of its own.
 #[test]
 fn a_version_error_leads_to_one_more_probe() {
-    let mut config = Config::new("c", "1");
+    let mut config = config();
     config.versions = vec!["2027-01-01".into(), "2026-07-28".into()];
     let mut client = Client::new(config);
     client.open();
@@ -110,7 +117,7 @@ fn no_common_version_is_final() {
 fn any_other_error_is_one_clear_error() {
     for code in [-32601, -32602, -32600, -32000, 0, 42] {
         for id in ["\"id\":1,", "\"id\":null,", ""] {
-            let mut client = Client::new(Config::new("c", "1"));
+            let mut client = Client::new(config());
             let a = client.request("a");
             client.open();
             client.wire();
@@ -143,7 +150,7 @@ fn a_result_of_another_shape_is_a_legacy_servers() {
 // VER-04, CAN-12, case 193: silence for the probe's time, counted from its first byte, is an answer too; nothing is cancelled on the wire.
 #[test]
 fn silence_is_an_answer() {
-    let mut client = Client::new(Config::new("c", "1"));
+    let mut client = Client::new(config());
     client.open();
     client.pass(5000);
     client.wire();
@@ -160,7 +167,7 @@ fn silence_is_an_answer() {
 #[test]
 fn the_start_up_limit_bounds_everything() {
     let run = |speaks: bool| {
-        let mut config = Config::new("c", "1");
+        let mut config = config();
         (config.start_timeout, config.probe_timeout) = (ms(3000), Duration::MAX);
         let mut client = asked(config);
         if speaks {
@@ -175,7 +182,7 @@ fn the_start_up_limit_bounds_everything() {
     assert_eq!(run(true), [timeout(true)]);
     assert_eq!(run(false), [timeout(false)]);
     // A request's own timeout never shortens a start.
-    let mut client = Client::new(Config::new("c", "1"));
+    let mut client = Client::new(config());
     client.request_with(|o| (o.timeout, o.queue_timeout) = (Some(ms(1)), Some(ms(1))));
     client.open();
     client.wire();
@@ -208,7 +215,7 @@ fn a_request_of_the_servers_is_dropped_during_the_probe() {
 // An error without an id cannot be about a probe of which no byte was lent.
 #[test]
 fn an_error_before_the_probe_left_is_not_its_answer() {
-    let mut client = Client::new(Config::new("c", "1"));
+    let mut client = Client::new(config());
     client.open();
     let seen = client.error("null", -32700);
     assert_eq!(seen, Seen::Dropped(DropReason::UnattributedError, None, Some(-32700)));
@@ -225,7 +232,7 @@ fn a_verdict_is_kept_and_can_be_supplied() {
     client.open();
     assert_eq!(client.signals(), [established()]);
     assert!(client.wire().is_empty());
-    let mut config = Config::new("c", "1");
+    let mut config = config();
     config.known_version = Some("2026-07-28".into());
     let mut client = Client::new(config);
     client.request("a");
@@ -237,7 +244,7 @@ fn a_verdict_is_kept_and_can_be_supplied() {
 // VER-08: if a supplied verdict does not hold, the caller gets its error and the server is probed after all.
 #[test]
 fn a_verdict_that_does_not_hold_is_probed() {
-    let mut config = Config::new("c", "1");
+    let mut config = config();
     config.known_version = Some("2026-07-28".into());
     let mut client = Client::new(config);
     client.open();
@@ -258,7 +265,7 @@ fn a_verdict_that_does_not_hold_is_probed() {
 #[test]
 fn a_configuration_that_contradicts_itself_is_refused() {
     let refused = |change: fn(&mut Config)| {
-        let mut config = Config::new("c", "1");
+        let mut config = config();
         change(&mut config);
         mcp_wire::client::Connection::new(config).expect_err("it contradicts itself")
     };

@@ -2,8 +2,10 @@
 
 use core::time::Duration;
 
-use mcp_wire::client::{Config, Connection, Event, Handle, ListenEnd, RequestOptions, ResultKind, Signal};
-use mcp_wire::{Cause, Delivery, DropReason, Filter, Instant, Json, RecvBuffer, SendError};
+use mcp_wire::client::{
+    Config, Connection, Event, Handle, ListenEnd, RequestOptions, ResultKind, ServerTicket, Signal,
+};
+use mcp_wire::{Cause, Delivery, DropReason, Era, Filter, Instant, Json, RecvBuffer, SendError};
 
 /// What an event was, owned.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +16,8 @@ pub(crate) enum Seen {
     Acknowledged(Handle, String, Filter),
     ListenEnded(Handle, ListenEnd),
     Dropped(DropReason, Option<String>, Option<i64>),
+    ServerRequest(ServerTicket, String),
+    Answered(String, Option<i64>),
     Handled,
 }
 
@@ -29,6 +33,8 @@ fn seen(event: Event<'_>) -> Seen {
         }
         Event::ListenEnded { listen, how } => Seen::ListenEnded(listen, how),
         Event::Dropped(dropped) => Seen::Dropped(dropped.reason, dropped.id.map(|id| id.token().into()), dropped.code),
+        Event::ServerRequest { ticket, method, .. } => Seen::ServerRequest(ticket, method.into()),
+        Event::Answered { method, code } => Seen::Answered(method.into(), code),
         Event::Handled => Seen::Handled,
         other => panic!("an event that no test knows: {other:?}"),
     }
@@ -66,7 +72,7 @@ pub(crate) fn probe_line(id: u64) -> String {
 pub(crate) const DISCOVERED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}}"#;
 
 pub(crate) fn established() -> Signal {
-    Signal::Established { version: "2026-07-28".into() }
+    Signal::Established { era: Era::Modern, version: "2026-07-28".into() }
 }
 
 pub(crate) fn ended(request: Handle, cause: Cause, delivery: Delivery) -> Signal {

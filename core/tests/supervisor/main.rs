@@ -3,6 +3,7 @@
 mod closing;
 mod idle;
 mod lives;
+mod second_start;
 mod starts;
 mod streams;
 mod support;

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use mcp_wire::client::Signal;
 use mcp_wire::lifecycle::{EndReason, ExitStatus, Notice, SpawnFailure, StartFailure, Step};
-use mcp_wire::{Cause, Delivery, SupervisorSignal};
+use mcp_wire::{Cause, Delivery, Eras, SupervisorSignal};
 
 use super::support::{DISCOVERED, at, closed, crash, ended, feed, new, request, signals, start, steps, written};
 
@@ -60,7 +60,10 @@ fn an_exit_before_the_first_answer_is_a_failed_start_with_its_status() {
 fn a_start_that_fails_by_an_exit_is_not_explained_by_the_silence_that_follows() {
     // RST-01, case 111: the exit status says why, and the probe's timeout would hide it
     for exits_first in [false, true] {
-        let mut supervisor = new(|connection, _| connection.probe_timeout = Duration::from_millis(10));
+        let mut supervisor = new(|connection, _| {
+            connection.speak(Eras::Modern);
+            connection.probe_timeout = Duration::from_millis(10);
+        });
         start(&mut supervisor, 0);
         written(&mut supervisor, 0);
         feed(&mut supervisor, "Listening on stdio", 1); // it lives: the probe's clock runs
@@ -85,7 +88,7 @@ fn a_start_that_fails_by_an_exit_is_not_explained_by_the_silence_that_follows() 
 #[test]
 fn a_legacy_server_fails_the_start_and_is_closed_by_the_ladder() {
     // VER-09
-    let mut supervisor = new(|_, _| {});
+    let mut supervisor = new(|connection, _| connection.speak(Eras::Modern));
     let handle = request(&mut supervisor, false, 0);
     start(&mut supervisor, 0);
     written(&mut supervisor, 0);

@@ -101,6 +101,7 @@ impl World {
 
     fn decided_by(mut random: Random, seed: u64, trace: &Trace) -> Self {
         let mut client = mcp_wire::client::Config::new("world", "1");
+        client.speak(mcp_wire::Eras::Modern);
         client.request_timeout = Duration::from_millis(random.pick(&[200, 2_000, 20_000]));
         client.queue_timeout = random.once_in(2).then(|| Duration::from_secs(1 + random.below(60)));
         client.probe_timeout = Duration::from_millis(random.pick(&[500, 10_000]));
