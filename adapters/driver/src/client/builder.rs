@@ -20,7 +20,37 @@ macro_rules! client_builder_methods {
             self
         }
 
-        /// Protocol versions to speak, the preferred one first.
+        /// Which eras to speak: both otherwise. With both, a server is probed, and asked for the legacy handshake if it knows no probe (VER-04).
+        #[must_use]
+        pub fn eras(mut self, eras: $crate::client::__private::Eras) -> Self {
+            self.options = self.options.eras(eras);
+            self
+        }
+
+        /// Legacy protocol versions to speak, the one to ask for first; none: a legacy server is an error.
+        #[must_use]
+        pub fn legacy_versions<V: Into<String>>(mut self, versions: impl IntoIterator<Item = V>) -> Self {
+            self.options = self.options.legacy_versions(versions);
+            self
+        }
+
+        /// Answers the requests of a legacy server, such as `roots/list` and `elicitation/create` (LEG-06); without it each gets -32601. Declare what it can
+        /// do with [`capabilities`](Self::capabilities). The future is polled by the driver, many at a time: it must not block, and is dropped when
+        /// the server cancels its request. A panic ends its request with -32603.
+        #[must_use]
+        pub fn on_request<F, T>(
+            mut self,
+            handler: impl Fn($crate::client::ServerRequest) -> F + Send + Sync + 'static,
+        ) -> Self
+        where
+            F: ::core::future::Future<Output = Result<T, $crate::server::RpcError>> + Send + 'static,
+            T: $crate::client::__private::Serialize + 'static,
+        {
+            self.options = self.options.on_request(handler);
+            self
+        }
+
+        /// Modern protocol versions to speak, the preferred one first; none: the legacy era only.
         #[must_use]
         pub fn versions<V: Into<String>>(mut self, versions: impl IntoIterator<Item = V>) -> Self {
             self.options = self.options.versions(versions);

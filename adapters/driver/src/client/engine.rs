@@ -6,11 +6,12 @@ use std::sync::Arc;
 use mcp_wire::client::{Config, Event, Signal};
 use mcp_wire::lifecycle::{self, Notice, SpawnFailure, StartFailure};
 use mcp_wire::{
-    Cause, ConfigError, ConnectionError, Frame, IdBuf, Instant, JsonBuf, Message, Supervisor, SupervisorSignal,
+    Batch, Cause, ConfigError, ConnectionError, Frame, IdBuf, Instant, JsonBuf, Message, Supervisor, SupervisorSignal,
 };
 
 use super::error::{CallError, StartError, StartFacts, StartFailedKind, StartSource};
 use super::events::ClientEvent;
+use super::server_requests::answered_as;
 use crate::process::{SpawnError, StderrTail};
 
 /// Unreadable lines that a start-up error may carry (RST-01).
@@ -91,7 +92,18 @@ impl Engine {
         &mut self.supervisor
     }
 
-    /// Takes in one frame.
+    /// The messages of a frame that is an array of them, where such a frame is a message (LEG-09): hand each in with
+    /// [`handle_message`](Self::handle_message), then call the supervisor's `close_batch`. `None`: the frame is one message.
+    pub fn open_batch<'b>(&mut self, frame: &Frame<'b>, now: Instant) -> Option<Batch<'b>> {
+        frame.batch().filter(|_| self.supervisor.open_batch(now))
+    }
+
+    /// Takes in one message of a batch.
+    pub fn handle_message<'b>(&mut self, message: Message<'b>, now: Instant) -> Event<'b> {
+        self.supervisor.handle(message, now)
+    }
+
+    /// Takes in one frame that is one message.
     pub fn handle<'b>(&mut self, frame: Frame<'b>, now: Instant) -> Event<'b> {
         let bytes = frame.bytes();
         let message = frame.message();
@@ -164,6 +176,7 @@ impl Engine {
                 let kind = match self.connection_error {
                     Some(ConnectionError::LegacyServer { .. }) => StartFailedKind::LegacyServer,
                     Some(ConnectionError::NoCommonVersion { .. }) => StartFailedKind::NoCommonVersion,
+                    Some(ConnectionError::InitializeRefused { .. }) => StartFailedKind::Refused,
                     Some(ConnectionError::ContentLengthFraming) => StartFailedKind::Framing,
                     _ => StartFailedKind::Timeout,
                 };
@@ -227,6 +240,9 @@ impl Engine {
             Event::Notification { method, params } => {
                 ClientEvent::Notification { of: None, method: method.to_string(), params: params.map(JsonBuf::from) }
             }
+            Event::Answered { method, code } => {
+                ClientEvent::ServerRequest { method: method.to_string(), answered: answered_as(code.is_none()) }
+            }
             Event::Dropped(dropped) => {
                 ClientEvent::Dropped { reason: dropped.reason, id: dropped.id.map(IdBuf::from), code: dropped.code }
             }
@@ -246,7 +262,7 @@ impl Engine {
 
     fn connection_event(&self, signal: &Signal) -> Option<ClientEvent> {
         Some(match signal {
-            Signal::Established { version } => ClientEvent::Era { era: "modern", version: version.clone() },
+            Signal::Established { era, version } => ClientEvent::Era { era: era.as_str(), version: version.clone() },
             Signal::Ended { request, cause, delivery, .. } => ClientEvent::Failed {
                 request: *request,
                 cause: cause.clone(),

@@ -141,6 +141,8 @@ pub enum StartFailedKind {
     LegacyServer,
     /// It speaks no protocol version that this client speaks.
     NoCommonVersion,
+    /// It refused the handshake.
+    Refused,
     /// It frames its messages as another protocol does.
     Framing,
     /// This side closed it before it was established.
@@ -162,6 +164,7 @@ impl StartFailedKind {
             Self::Timeout => "timeout",
             Self::LegacyServer => "legacy_server",
             Self::NoCommonVersion => "no_common_version",
+            Self::Refused => "refused",
             Self::Framing => "framing",
             Self::Closed => "closed",
             Self::Config => "config",

@@ -43,7 +43,7 @@ pub enum ClientEvent {
     },
     /// The connection is established.
     Era {
-        /// `modern`.
+        /// `modern` or `legacy`.
         era: &'static str,
         /// The protocol version.
         version: String,
@@ -100,6 +100,13 @@ pub enum ClientEvent {
         method: String,
         /// The params, unchanged.
         params: Option<JsonBuf>,
+    },
+    /// A request of a legacy server's was answered.
+    ServerRequest {
+        /// The method.
+        method: String,
+        /// `result` or `error`.
+        answered: &'static str,
     },
     /// A frame was dropped.
     Dropped {

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use mcp_wire::client::ResultKind;
+use mcp_wire::client::{InputRequired, ResultKind};
 use mcp_wire::lifecycle::Outcome;
 use mcp_wire::{Filter, JsonBuf};
 use serde::Serialize;
@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use super::call::RequestBuilder;
 use super::error::{CallError, CloseError, StartError};
 use super::events::Events;
+use super::facts::ServerFacts;
 use super::listen::ListenRequest;
 use super::notes::Notifications;
 use super::shared::{Shared, Wait};
@@ -193,11 +194,45 @@ impl Client {
         self.shared().lock().engine.supervisor().connection().version().map(str::to_owned)
     }
 
-    /// The server's `server/discover` result, once established: its capabilities, instructions and the rest, as they stand on the wire.
-    /// `None` where a known version made the question needless.
+    /// What is known of the server, once established: era, version, capabilities, instructions and the rest.
     #[must_use]
-    pub fn discovered(&self) -> Option<JsonBuf> {
-        self.shared().lock().engine.supervisor().connection().discovered().map(JsonBuf::from)
+    pub fn server(&self) -> Option<ServerFacts> {
+        ServerFacts::of(self.shared().lock().engine.supervisor().connection())
+    }
+
+    /// Asks again with what the server wanted to know: the same method and params as before, with the answers to its `inputRequests` (an object
+    /// with the same keys) and its `requestState` as it came. It is a new request with a new id (MSG-15).
+    ///
+    /// ```
+    /// # use mcp_wire_driver::client::{CallError, Client};
+    /// # async fn example(client: Client) -> Result<(), CallError> {
+    /// use serde_json::{Value, json};
+    ///
+    /// let params = json!({"name": "ask", "arguments": {}});
+    /// let result: Value = match client.call("tools/call", &params).await {
+    ///     Err(CallError::InputRequired(required)) => {
+    ///         let answers = json!({"question": {"action": "accept", "content": {"answer": "yes"}}});
+    ///         let result = client.answer_input("tools/call", &params, &required, answers).send().await?;
+    ///         serde_json::from_str(result.as_json().get()).map_err(CallError::Decode)?
+    ///     }
+    ///     other => other?,
+    /// };
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn answer_input<'a>(
+        &'a self,
+        method: &'a str,
+        params: impl Serialize,
+        required: &JsonBuf,
+        responses: impl Serialize,
+    ) -> RequestBuilder<'a> {
+        let again = JsonBuf::new(&params).and_then(|params| {
+            let responses = JsonBuf::new(&responses)?;
+            let params = Some(params.as_json()).filter(|params| *params != mcp_wire::Json::NULL);
+            Ok(InputRequired::of(required.as_json()).params(params, responses.as_json()))
+        });
+        RequestBuilder::new(self, method, again)
     }
 
     /// Requests and listens that have not ended.

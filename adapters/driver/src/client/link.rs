@@ -5,9 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use mcp_wire::client::Event;
 use mcp_wire::lifecycle::Step;
 use mcp_wire::{Instant, Message, RecvBuffer};
 
+use super::server_requests;
 use super::shared::{Locked, Shared};
 use super::stderr::StderrSink;
 use super::tape::{ProcessFact, TapeFact};
@@ -15,6 +17,7 @@ use super::turn::{Output, Todo, Turn, Wrote};
 #[cfg(unix)]
 use crate::process::ChildTree;
 use crate::process::SpawnError;
+use crate::server::TaskSet;
 
 /// The driver's end of a connection. Each method takes the lock once, and wakes whoever is concerned after releasing it.
 ///
@@ -48,12 +51,26 @@ pub struct Link {
     spare: Vec<Waker>,
     /// Bytes of the last output that is on the tape and not reported as accepted.
     out_on_tape: Option<usize>,
+    /// The caller answers requests of the server's.
+    answers: bool,
+    /// The work on those.
+    tasks: TaskSet<server_requests::Task>,
 }
 
 impl Link {
     pub(super) fn new(shared: Arc<Shared>, line_limit: usize, stderr: StderrSink) -> Self {
         let recv = RecvBuffer::new(line_limit);
-        Self { shared, recv, stderr, taped: Vec::new(), spare: Vec::new(), out_on_tape: None }
+        let answers = shared.lock().server_requests.has_handler();
+        Self {
+            shared,
+            recv,
+            stderr,
+            taped: Vec::new(),
+            spare: Vec::new(),
+            out_on_tape: None,
+            answers,
+            tasks: TaskSet::new(),
+        }
     }
 
     /// The time, by the clock that the client was made with.
@@ -110,14 +127,21 @@ impl Link {
                     }
                 }
             }
-            let event = state.engine.handle(frame, now);
-            if let Some(callback) = state.route(event, now) {
-                tape_input(&mut state, taped, now);
-                drop(state);
-                callback.run(shared, now);
-                state = shared.lock();
-            }
-            state.pump(now);
+            state = match state.engine.open_batch(&frame, now) {
+                None => {
+                    let event = state.engine.handle(frame, now);
+                    take_in(shared, state, event, taped, now)
+                }
+                Some(batch) => {
+                    for message in batch {
+                        let event = state.engine.handle_message(message, now);
+                        state = take_in(shared, state, event, taped, now);
+                    }
+                    state.engine.supervisor_mut().close_batch(now);
+                    state.pump(now);
+                    state
+                }
+            };
             held = Some(state);
         }
         let mut state = held.unwrap_or_else(|| shared.lock());
@@ -129,11 +153,19 @@ impl Link {
         }
         state.pump(now);
         state.release(spare);
+        if self.answers {
+            for task in server_requests::begin(&self.shared) {
+                self.tasks.start(task);
+            }
+        }
     }
 
     /// What is to be done next. `wrote` tells what became of the last output.
     pub fn turn(&mut self, waker: &Waker, output: Output, wrote: Wrote) -> Turn {
         let mut turn = Turn::default();
+        if !self.tasks.is_empty() {
+            self.tasks.poll(&Context::from_waker(waker));
+        }
         let now = self.shared.now();
         let mut state = self.shared.lock();
         self.out_on_tape = report(&mut state, &wrote, self.out_on_tape, now);
@@ -295,6 +327,24 @@ impl Link {
     pub fn poll_stderr_flushed(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.stderr.poll_flushed(cx)
     }
+}
+
+/// Gives the event of one message to whom it belongs. What is the caller's runs without the lock.
+fn take_in<'s>(
+    shared: &'s Shared,
+    mut state: Locked<'s>,
+    event: Event<'_>,
+    taped: &mut Vec<u8>,
+    now: Instant,
+) -> Locked<'s> {
+    if let Some(callback) = state.route(event, now) {
+        tape_input(&mut state, taped, now);
+        drop(state);
+        callback.run(shared, now);
+        state = shared.lock();
+    }
+    state.pump(now);
+    state
 }
 
 /// What was read so far goes on the tape.

@@ -2,12 +2,13 @@
 //! which runtime drives it.
 
 use std::fmt;
+use std::future::Future;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_wire::client::Config;
-use mcp_wire::{Instant, Json, JsonBuf, config, lifecycle};
+use mcp_wire::{Eras, Instant, Json, JsonBuf, config, lifecycle};
 use serde::Serialize;
 
 use super::engine::Engine;
@@ -16,10 +17,12 @@ use super::events::{Events, Tap};
 use super::handle::Client;
 use super::link::Link;
 use super::notes::{Notification, Sink};
+use super::server_requests::{Handler, ServerRequest};
 use super::shared::{Parts, Shared};
 use super::stderr::{LineCallback, StderrSink};
 use super::tape::{TapeEntry, TapeFact, TapeSink};
 use crate::process::{ServerCommand, Stderr};
+use crate::server::RpcError;
 
 /// What can be set on a client. The runtime crates wrap it in a builder of their own, with the same words.
 ///
@@ -36,6 +39,7 @@ pub struct Options {
     line_limit: usize,
     seed: Option<u64>,
     sink: Option<Sink>,
+    handler: Option<Handler>,
     on_stderr: Option<LineCallback>,
     taps: Vec<Arc<Tap>>,
     tape: Option<TapeSink>,
@@ -51,6 +55,7 @@ impl Options {
             line_limit: config::LINE_LIMIT,
             seed: None,
             sink: None,
+            handler: None,
             on_stderr: None,
             taps: Vec::new(),
             tape: None,
@@ -71,7 +76,21 @@ impl Options {
         self
     }
 
-    /// Protocol versions to speak, the preferred one first.
+    /// Which eras to speak: both otherwise. With both, a server is probed, and asked for the legacy handshake if it knows no probe (VER-04).
+    #[must_use]
+    pub fn eras(mut self, eras: Eras) -> Self {
+        self.connection.speak(eras);
+        self
+    }
+
+    /// Legacy protocol versions to speak, the one to ask for first; none: a legacy server is an error.
+    #[must_use]
+    pub fn legacy_versions<V: Into<String>>(mut self, versions: impl IntoIterator<Item = V>) -> Self {
+        self.connection.legacy_versions = versions.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Modern protocol versions to speak, the preferred one first; none: the legacy era only.
     #[must_use]
     pub fn versions<V: Into<String>>(mut self, versions: impl IntoIterator<Item = V>) -> Self {
         self.connection.versions = versions.into_iter().map(Into::into).collect();
@@ -206,6 +225,23 @@ impl Options {
         self
     }
 
+    /// Answers the requests of a legacy server, such as `roots/list` and `elicitation/create` (LEG-06); without it each gets -32601. Declare what it can do with
+    /// [`capabilities`](Self::capabilities). The future is polled by the driver, many at a time: it must not block, and is dropped when the server
+    /// cancels its request. It may call the server, through a handle that is not held for longer. A panic ends its request with -32603.
+    #[must_use]
+    pub fn on_request<F, T>(mut self, handler: impl Fn(ServerRequest) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<T, RpcError>> + Send + 'static,
+        T: Serialize + 'static,
+    {
+        self.connection.answers_requests = true;
+        self.handler = Some(Arc::new(move |request| {
+            let answer = handler(request);
+            Box::pin(async move { answer.await.and_then(|result| JsonBuf::new(&result).map_err(RpcError::from)) })
+        }));
+        self
+    }
+
     /// A function that gets each line of the server's standard error, with [`Stderr::Lines`]. It runs on the driver and must not block.
     #[must_use]
     pub fn on_stderr(mut self, callback: impl FnMut(&str) + Send + 'static) -> Self {
@@ -287,6 +323,7 @@ impl Options {
         let shared = Arc::new(Shared::new(Parts {
             engine,
             sink: self.sink,
+            handler: self.handler,
             taps: self.taps,
             tape,
             in_flight_limit,

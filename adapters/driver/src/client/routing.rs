@@ -94,6 +94,7 @@ impl State {
             }
             Event::ListenEnded { listen, how } => self.end_listen(listen, how),
             Event::Notification { method, params } => return self.on_notification(&method, params),
+            Event::ServerRequest { ticket, method, params } => self.asked(ticket, &method, params),
             Event::Dropped(dropped) => self.on_dropped(&dropped),
             _ => {}
         }
@@ -206,8 +207,8 @@ impl State {
 
     fn on_signal(&mut self, signal: Signal, now: Instant) {
         match signal {
-            Signal::Established { version } => {
-                tracing::info!(target: "mcp_wire::era", version, "the connection is established");
+            Signal::Established { era, version } => {
+                tracing::info!(target: "mcp_wire::era", era = era.as_str(), version, "the connection is established");
                 self.established = true;
                 let Self { waits, wakers, .. } = self;
                 waits.wake(Wait::Established, wakers);
@@ -231,7 +232,11 @@ impl State {
                     self.wakers.extend(waker);
                 }
             }
-            Signal::Writable => self.submit_waiting(now),
+            Signal::ServerRequestCancelled { ticket, .. } => self.unasked(ticket),
+            Signal::Writable => {
+                self.pay_server(now);
+                self.submit_waiting(now);
+            }
             _ => {}
         }
     }

@@ -15,6 +15,7 @@ use super::error::{CallError, CloseError};
 use super::events::{ClientEvent, Tap};
 use super::listen::ListenState;
 use super::notes::{Hook, Notification, Sink};
+use super::server_requests::{Handler, ServerRequests};
 use super::slab::Slab;
 use super::tape::{TapeEntry, TapeFact, TapeSink};
 #[cfg(unix)]
@@ -46,6 +47,7 @@ pub(super) struct State {
     /// There is a callback for them.
     pub(super) has_sink: bool,
     pub(super) taps: Vec<Arc<Tap>>,
+    pub(super) server_requests: ServerRequests,
     tape: Option<TapeSink>,
     pub(super) waits: Waits,
     /// To be called once the lock is released.
@@ -157,6 +159,7 @@ pub(super) struct Parts {
     pub(super) engine: Engine,
     pub(super) sink: Option<Sink>,
     pub(super) taps: Vec<Arc<Tap>>,
+    pub(super) handler: Option<Handler>,
     pub(super) tape: Option<TapeSink>,
     pub(super) in_flight_limit: usize,
     pub(super) queue_limit: usize,
@@ -177,6 +180,7 @@ impl Shared {
             has_sink: parts.sink.is_some(),
             sink: parts.sink,
             taps: parts.taps,
+            server_requests: ServerRequests::new(parts.handler),
             tape: parts.tape,
             waits: Waits(Slab::new()),
             wakers: Vec::new(),
