@@ -168,6 +168,9 @@ impl Connection {
             let start_deadline = opening.start_deadline;
             self.verdict = None;
             self.begin_probe(start_deadline);
+        } else if error.code == probe::UNSUPPORTED_VERSION {
+            let ours = &self.config.legacy_versions;
+            self.fail(probe::no_common(ours.iter(), probe::supported(error.data)));
         } else {
             self.refused_handshake(Some(error.code), &error.message);
         }

@@ -120,10 +120,6 @@ pub(super) fn judge_result(result: Json<'_>, finders: &Finders, config: &Config)
 
 /// Judges an error in answer to the probe, whatever its id (VER-03, VER-04, VER-07, VER-09).
 pub(super) fn judge_error(code: i64, data: Option<Json<'_>>, probe: &Probe, config: &Config) -> Verdict {
-    #[derive(Deserialize)]
-    struct Unsupported {
-        supported: Vec<String>,
-    }
     if OTHER_MODERN.contains(&code) {
         return Verdict::Modern(probe.version.clone());
     }
@@ -131,20 +127,29 @@ pub(super) fn judge_error(code: i64, data: Option<Json<'_>>, probe: &Probe, conf
         return Verdict::Legacy { version: None, code: Some(code) };
     }
     // The server is modern, whatever its data look like (case 196).
-    let theirs = data.filter(|data| data.is_object()).and_then(|data| data.deserialize::<Unsupported>().ok());
-    let theirs = theirs.map(|data| data.supported).unwrap_or_default();
+    let theirs = supported(data);
     match common(&config.versions, &theirs) {
         Some(version) if !probe.again => Verdict::Again(version),
-        Some(_) => Verdict::Failed(no_common(config, theirs)),
+        Some(_) => Verdict::Failed(no_common(all(config), theirs)),
         None => legacy_or_none(config, theirs, Some(code)),
     }
+}
+
+/// The versions that a version error lists; none where they cannot be read.
+pub(super) fn supported(data: Option<Json<'_>>) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Unsupported {
+        supported: Vec<String>,
+    }
+    let data = data.filter(|data| data.is_object()).and_then(|data| data.deserialize::<Unsupported>().ok());
+    data.map(|data| data.supported).unwrap_or_default()
 }
 
 /// No modern version is common. A legacy one that the server lists can be had by `initialize` only (VER-07).
 fn legacy_or_none(config: &Config, theirs: Vec<String>, code: Option<i64>) -> Verdict {
     match common(&config.legacy_versions, &theirs) {
         Some(version) => Verdict::Legacy { version: Some(version), code },
-        None => Verdict::Failed(no_common(config, theirs)),
+        None => Verdict::Failed(no_common(all(config), theirs)),
     }
 }
 
@@ -153,10 +158,15 @@ fn common(ours: &[String], theirs: &[String]) -> Option<String> {
     ours.iter().find(|version| theirs.contains(version)).cloned()
 }
 
-fn no_common(config: &Config, theirs: Vec<String>) -> ConnectionError {
+fn all(config: &Config) -> impl Iterator<Item = &String> {
+    config.versions.iter().chain(&config.legacy_versions)
+}
+
+/// The error that names both sides, the server's bounded.
+pub(super) fn no_common<'a>(ours: impl Iterator<Item = &'a String>, theirs: Vec<String>) -> ConnectionError {
     let cut = |version: String| version.chars().take(LISTED_CHARS).collect::<String>();
     ConnectionError::NoCommonVersion {
-        client: config.versions.iter().chain(&config.legacy_versions).map(ToString::to_string).collect(),
+        client: ours.map(ToString::to_string).collect(),
         server: theirs.into_iter().take(LISTED).map(cut).collect(),
     }
 }
@@ -293,7 +303,7 @@ mod tests {
     #[test]
     fn what_is_kept_of_a_list_is_bounded() {
         let theirs: Vec<String> = (0..1000).map(|_| "v".repeat(1000)).collect();
-        let ConnectionError::NoCommonVersion { server, .. } = no_common(&modern(&["a"]), theirs) else {
+        let ConnectionError::NoCommonVersion { server, .. } = no_common(versions(&["a"]).iter(), theirs) else {
             panic!("another error")
         };
         assert_eq!((server.len(), server[0].len()), (LISTED, LISTED_CHARS));

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mcp_wire::{Json, JsonBuf, config as defaults};
+use mcp_wire::{Eras, Json, JsonBuf, config as defaults};
 
 use super::script::Op;
 use crate::runtime::Runtime;
@@ -22,12 +22,16 @@ mcp-call: talk to a Model Context Protocol server over stdio
 Starts COMMAND as a server, sends the request(s), prints what happens, closes the server, and exits.
 
     --runtime tokio|smol|poll  what drives the core                                       [tokio]
-    --era auto|modern          the protocol era (legacy is not built yet)                 [auto]
-    --protocol VERSION         preferred protocol version                                 [2026-07-28]
+    --era auto|modern|legacy   auto asks the server, and falls back to `initialize`       [auto]
+    --protocol VERSION         preferred protocol version; one of the legacy era is that
+                               of `initialize`                                            [2026-07-28]
     --timeout MS               time for each request                                      [60000]
     --max-timeout MS           progress restarts the clock, under this ceiling (implies
                                --progress); 0: it does not                                [0]
-    --probe-timeout MS         time for the first answer to the probe                     [10000]
+    --probe-timeout MS         time for the answer to the probe; after that the server
+                               counts as legacy                                           [10000]
+    --start-timeout MS         time from a start to an established connection; less where
+                               the times above are set                                    [120000]
     --grace MS                 wait after each step of the shutdown                       [2000]
     --max-line BYTES           longest line accepted from the server                      [16777216]
     --restarts N               restarts when the server exits on its own                  [0]
@@ -94,15 +98,20 @@ pub(super) enum Work {
     Input,
 }
 
+/// Who wants answers soon does not want to wait two minutes for a server that is silent; but a start may take so long, whatever a request may.
+const SHORT_START: Duration = Duration::from_secs(10);
+
 /// How the server is started and spoken to.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) runtime: Runtime,
+    pub(super) eras: Eras,
     pub(super) protocol: String,
     pub(super) timeout: Duration,
     /// `None`: progress does not restart the clock.
     pub(super) max_timeout: Option<Duration>,
     pub(super) probe_timeout: Duration,
+    pub(super) start_timeout: Duration,
     pub(super) grace: Duration,
     pub(super) max_line: usize,
     pub(super) restarts: u32,
@@ -119,10 +128,12 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             runtime: Runtime::default(),
+            eras: Eras::Dual,
             protocol: defaults::PROTOCOL_VERSION.to_owned(),
             timeout: defaults::REQUEST_TIMEOUT,
             max_timeout: None,
             probe_timeout: defaults::PROBE_TIMEOUT,
+            start_timeout: defaults::START_TIMEOUT,
             grace: defaults::SHUTDOWN_GRACE,
             max_line: defaults::LINE_LIMIT,
             restarts: 0,
@@ -167,6 +178,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
     let (mut json, mut verbose) = (false, 0_u8);
     let (mut script, mut replay, mut free) = (None, None, Vec::new());
     let mut max_timeout = 0;
+    let (mut start_timeout, mut timeout_set, mut probe_timeout_set) = (None, false, false);
     let mut live = None; // the first option that is for a live server only
     let mut parser = lexopt::Parser::from_args(before);
     while let Some(argument) = parser.next().map_err(sentence)? {
@@ -197,19 +209,25 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
         live.get_or_insert_with(|| format!("--{name}"));
         match name {
             "runtime" => options.runtime = Runtime::parse(&word(&mut parser, name)?).map_err(UsageError)?,
-            "era" => match &*word(&mut parser, name)? {
-                "auto" | "modern" => {}
-                "legacy" => {
-                    return usage(
-                        "--era legacy is not built yet; use auto or modern with a server that speaks 2026-07-28",
-                    );
+            "era" => {
+                options.eras = match &*word(&mut parser, name)? {
+                    "auto" => Eras::Dual,
+                    "modern" => Eras::Modern,
+                    "legacy" => Eras::Legacy,
+                    other => return unknown(name, other, "auto, modern or legacy"),
                 }
-                other => return unknown(name, other, "auto, modern or legacy"),
-            },
+            }
             "protocol" => options.protocol = version(word(&mut parser, name)?)?,
-            "timeout" => options.timeout = milliseconds(&mut parser, name)?,
+            "timeout" => {
+                options.timeout = milliseconds(&mut parser, name)?;
+                timeout_set = true;
+            }
             "max-timeout" => max_timeout = number(&mut parser, name)?,
-            "probe-timeout" => options.probe_timeout = milliseconds(&mut parser, name)?,
+            "probe-timeout" => {
+                options.probe_timeout = milliseconds(&mut parser, name)?;
+                probe_timeout_set = true;
+            }
+            "start-timeout" => start_timeout = Some(milliseconds(&mut parser, name)?),
             "grace" => options.grace = milliseconds(&mut parser, name)?,
             "max-line" => match usize::try_from(number(&mut parser, name)?) {
                 Ok(bytes @ 1..) => options.max_line = bytes,
@@ -249,6 +267,11 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
             other => return usage(format!("there is no option --{}; see --help", other.escape_debug())),
         }
     }
+    options.start_timeout = start_timeout.unwrap_or_else(|| {
+        let handshake = if timeout_set { options.timeout } else { SHORT_START };
+        let short = options.probe_timeout.saturating_add(handshake).max(SHORT_START);
+        if timeout_set || probe_timeout_set { short.min(defaults::START_TIMEOUT) } else { defaults::START_TIMEOUT }
+    });
     if max_timeout > 0 {
         let ceiling = Duration::from_millis(max_timeout);
         if ceiling < options.timeout {

@@ -79,6 +79,11 @@ pub(super) enum Event {
         id: Option<IdBuf>,
         code: Option<i64>,
     },
+    /// A request of a legacy server's was answered.
+    ServerRequest {
+        method: String,
+        answered: &'static str,
+    },
     Stderr {
         line: String,
     },
@@ -119,6 +124,7 @@ impl Event {
             Self::Resubscribed { .. } => "resubscribed",
             Self::Notification { .. } => "notification",
             Self::Dropped { .. } => "dropped",
+            Self::ServerRequest { .. } => "server_request",
             Self::Stderr { .. } => "stderr",
             Self::Restarted { .. } => "restarted",
             Self::IdleStopped { .. } => "idle_stopped",
@@ -194,6 +200,10 @@ mod tests {
             (
                 Event::Notification { key: None, method: "notifications/message".into(), params: Some(buf("{}")) },
                 r#"{"event":"notification","key":null,"method":"notifications/message","params":{}}"#,
+            ),
+            (
+                Event::ServerRequest { method: "roots/list".into(), answered: "error" },
+                r#"{"event":"server_request","method":"roots/list","answered":"error"}"#,
             ),
             (Event::Stderr { line: "x".into() }, r#"{"event":"stderr","line":"x"}"#),
             (

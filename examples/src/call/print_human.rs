@@ -237,6 +237,10 @@ impl Printer for HumanPrinter {
                 let code = code.map(|code| format!(" (error {code})")).unwrap_or_default();
                 self.say(&format!("a line of the server's{id} was dropped: {}{code}", reason.replace('_', " ")));
             }
+            Event::ServerRequest { method, answered } => {
+                let what = if *answered == "result" { "was answered" } else { "was refused" };
+                self.say(&format!("the server's request {} {what}", safe_line(method)));
+            }
             Event::Stderr { line } => self.bars.suspend(|| {
                 let _ = writeln!(io::stderr().lock(), "{}", safe_line(line));
             }),

@@ -321,15 +321,16 @@ impl Replay {
 
     fn frames(&mut self) {
         while let Some(frame) = self.recv.next_frame() {
-            let event = self.engine.handle(frame, self.now);
-            if let Some(event) = Engine::frame_event(&event) {
-                self.session.event(event);
+            let Some(batch) = self.engine.open_batch(&frame, self.now) else {
+                let event = self.engine.handle(frame, self.now);
+                tell(&mut self.engine, &mut self.session, &event);
+                continue;
+            };
+            for message in batch {
+                let event = self.engine.handle_message(message, self.now);
+                tell(&mut self.engine, &mut self.session, &event);
             }
-            while let Some(signal) = self.engine.poll_signal() {
-                if let Some(event) = self.engine.signal_event(&signal) {
-                    self.session.event(event);
-                }
-            }
+            self.engine.supervisor_mut().close_batch(self.now);
         }
     }
 
@@ -420,4 +421,16 @@ fn entry(name: &str, value: Json<'_>) -> Result<Entry, String> {
         },
         other => return Err(format!("there is no entry {other:?}")),
     })
+}
+
+/// Hands on what a message means, and what follows from it.
+fn tell(engine: &mut Engine, session: &mut Session, event: &mcp_wire::client::Event<'_>) {
+    if let Some(event) = Engine::frame_event(event) {
+        session.event(event);
+    }
+    while let Some(signal) = engine.poll_signal() {
+        if let Some(event) = engine.signal_event(&signal) {
+            session.event(event);
+        }
+    }
 }

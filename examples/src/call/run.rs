@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::time::Instant;
 
-use mcp_wire::config as defaults;
+use mcp_wire::{Eras, config as defaults};
 use mcp_wire_driver::client::{Client, ClientEvent, Events, Options as ClientOptions};
 use mcp_wire_driver::process::{Environment, ServerCommand, Stderr};
 
@@ -41,16 +41,27 @@ fn server_command(options: &Options, command: &[OsString]) -> ServerCommand {
 }
 
 fn client_options(options: &Options) -> ClientOptions {
-    let mut versions = vec![options.protocol.clone()];
-    if options.protocol != defaults::PROTOCOL_VERSION {
-        versions.push(defaults::PROTOCOL_VERSION.to_owned());
+    // The preferred version first, then the others of its era that are known. A legacy date is for `initialize` alone.
+    let preferred = |known: &[&str], takes: fn(&str) -> bool| {
+        let others = known.iter().map(|version| (*version).to_owned()).filter(|version| *version != options.protocol);
+        Some(options.protocol.clone()).filter(|version| takes(version)).into_iter().chain(others).collect::<Vec<_>>()
+    };
+    let mut client = ClientOptions::new("mcp-call", env!("CARGO_PKG_VERSION"));
+    if options.eras == Eras::Legacy {
+        client = client.versions::<String>([]);
+    } else {
+        client = client.versions(preferred(&[defaults::PROTOCOL_VERSION], |date| date >= defaults::PROTOCOL_VERSION));
     }
-    // A legacy date is for `initialize` alone.
-    versions.retain(|version| version.as_str() >= defaults::PROTOCOL_VERSION);
-    let mut client = ClientOptions::new("mcp-call", env!("CARGO_PKG_VERSION"))
-        .versions(versions)
+    if options.eras == Eras::Modern {
+        client = client.legacy_versions::<String>([]);
+    } else {
+        let is_legacy = |date: &str| defaults::LEGACY_VERSIONS.contains(&date);
+        client = client.legacy_versions(preferred(&defaults::LEGACY_VERSIONS, is_legacy));
+    }
+    client = client
         .request_timeout(options.timeout)
         .probe_timeout(options.probe_timeout)
+        .start_timeout(options.start_timeout)
         .grace(options.grace)
         .line_limit(options.max_line)
         .restarts(options.restarts)

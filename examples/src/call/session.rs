@@ -408,6 +408,7 @@ impl Session {
             }
             ClientEvent::Notification { of: None, method, params } => Event::Notification { key: None, method, params },
             ClientEvent::Dropped { reason, id, code } => Event::Dropped { reason: reason.as_str(), id, code },
+            ClientEvent::ServerRequest { method, answered } => Event::ServerRequest { method, answered },
             ClientEvent::Stderr { line } => Event::Stderr { line },
             ClientEvent::Restarted { restarts, exit } => Event::Restarted { restarts, exit: Some(exit) },
             ClientEvent::IdleStopped { exit } => Event::IdleStopped { exit: Some(exit) },

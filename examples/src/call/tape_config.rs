@@ -19,6 +19,9 @@ pub(super) struct TapeConfig {
     client_info: Option<Box<RawValue>>,
     capabilities: Box<RawValue>,
     versions: Vec<String>,
+    /// Without it, the tape is from before there was a legacy era.
+    #[serde(default)]
+    legacy_versions: Vec<String>,
     known_version: Option<String>,
     request_timeout: u64,
     queue_timeout: Option<u64>,
@@ -91,6 +94,7 @@ impl TapeConfig {
             client_info: connection.client_info.as_ref().map(raw).transpose()?,
             capabilities: raw(&connection.capabilities)?,
             versions: connection.versions.clone(),
+            legacy_versions: connection.legacy_versions.clone(),
             known_version: connection.known_version.clone(),
             request_timeout: ms(connection.request_timeout),
             queue_timeout: connection.queue_timeout.map(ms),
@@ -125,6 +129,7 @@ impl TapeConfig {
         config.client_info = self.client_info.as_deref().map(|info| JsonBuf::from(Json::from(info)));
         config.capabilities = JsonBuf::from(Json::from(&*self.capabilities));
         config.versions.clone_from(&self.versions);
+        config.legacy_versions.clone_from(&self.legacy_versions);
         config.known_version.clone_from(&self.known_version);
         config.request_timeout = Duration::from_millis(self.request_timeout);
         config.queue_timeout = self.queue_timeout.map(Duration::from_millis);

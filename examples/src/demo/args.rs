@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use mcp_wire::config as defaults;
 use mcp_wire::Eras;
+use mcp_wire::config as defaults;
 
 use crate::runtime::Runtime;
 

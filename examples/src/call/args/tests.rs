@@ -30,6 +30,29 @@ fn the_defaults_are_those_of_the_contract() {
     assert_eq!((options.environment, options.stderr), (Environment::Inherit, Stderr::Tee));
 }
 
+// VER-04: the era is asked for unless it is given.
+#[test]
+fn the_era_can_be_given() {
+    for (words, eras) in
+        [("a -- s", Eras::Dual), ("a --era auto -- s", Eras::Dual), ("a --era legacy -- s", Eras::Legacy)]
+    {
+        assert_eq!(options(words).eras, eras);
+    }
+    assert_eq!(options("a --era modern --protocol 2025-06-18 -- s").protocol, "2025-06-18");
+}
+
+// case 080: a start may take its time, but who sets short times does not want to wait two minutes for silence.
+#[test]
+fn short_times_shorten_the_start() {
+    let start = |words: &str| options(words).start_timeout.as_millis();
+    assert_eq!(start("a -- s"), 120_000);
+    assert_eq!(start("a --probe-timeout 300 -- s"), 10_300);
+    assert_eq!(start("a --probe-timeout 300 --timeout 500 -- s"), 10_000);
+    assert_eq!(start("a --timeout 30000 -- s"), 40_000);
+    assert_eq!(start("a --timeout 600000 -- s"), 120_000);
+    assert_eq!(start("a --timeout 1 --start-timeout 5 -- s"), 5);
+}
+
 // TMO-02, TMO-03: progress restarts the clock only under a ceiling, and a ceiling below the timeout says nothing.
 #[test]
 fn a_ceiling_asks_for_progress_and_is_not_below_the_timeout() {
@@ -58,7 +81,6 @@ fn a_mistake_is_one_sentence() {
         "a --timeout x -- s",
         "a --timeout -1 -- s",
         "a --era old -- s",
-        "a --era legacy -- s",
         "a --runtime threads -- s",
         "a --runtime x -- s",
         "a --max-line 0 -- s",
