@@ -12,7 +12,6 @@ fn usage_errors_are_one_sentence_and_status_2() {
         (DEMO, &["--nope"]),
         (DEMO, &["x"]),
         (CALL, &["--json"]),
-        (CALL, &["--json", "tools/list", "--era", "legacy", "--", DEMO]),
         (CALL, &["--json", "tools/list", "--runtime", "threads", "--", DEMO]),
         (CALL, &["--json", "tools/list", "--max-timeout", "5", "--", DEMO]),
         (CALL, &["--json", "tools/list", "[]", "--", DEMO]),

@@ -100,6 +100,8 @@ pub struct Connection {
     told: Option<JsonBuf>,
     /// Handshakes that were begun in this life.
     handshakes: u8,
+    /// The server has ended on a probe: it gets no other, but where it says itself that it is modern (VER-05).
+    ends_on_probe: bool,
     /// The id of an `initialize` whose answer is of no interest any more.
     ignored: Option<u64>,
     server_requests: ServerRequests,
@@ -169,6 +171,7 @@ impl Connection {
             confirmed: false,
             told: None,
             handshakes: 0,
+            ends_on_probe: false,
             ignored: None,
             server_requests: ServerRequests::default(),
             tasks: Tasks::default(),
@@ -387,6 +390,7 @@ impl Connection {
     /// The next life begins with `initialize` (VER-05).
     pub(crate) fn skip_probe(&mut self) {
         self.verdict = self.config.legacy_versions.first().cloned();
+        self.ends_on_probe = true;
     }
 
     /// What the server granted a listen last: [`Event::Acknowledged`] at first, after a restart this tells what may have changed.

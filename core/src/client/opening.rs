@@ -164,7 +164,8 @@ impl Connection {
         let Stage::Opening(opening) = &self.stage else { return Event::Handled };
         self.table.recent.record(opening.id, Ending::Answered);
         let modern = error.code == probe::UNSUPPORTED_VERSION && self.handshakes < TRIES;
-        if (modern || !opening.probed) && !self.config.versions.is_empty() {
+        let assumed = !opening.probed && !self.ends_on_probe;
+        if (modern || assumed) && !self.config.versions.is_empty() {
             let start_deadline = opening.start_deadline;
             self.verdict = None;
             self.begin_probe(start_deadline);

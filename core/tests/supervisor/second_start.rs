@@ -57,6 +57,22 @@ fn a_server_that_closes_its_output_on_the_probe_is_ended_first() {
     second(&mut supervisor, 7);
 }
 
+// VER-05: it is never probed again, whatever it says to the handshake, unless it says that it is modern.
+#[test]
+fn a_server_that_ends_on_a_probe_gets_no_other() {
+    for (code, probed) in [(-32601, false), (-32022, true)] {
+        let mut supervisor = new(|_, _| {});
+        start(&mut supervisor, 0);
+        written(&mut supervisor, 0);
+        crash(&mut supervisor, ExitStatus::Code(1), 10);
+        second(&mut supervisor, 20);
+        feed(&mut supervisor, &format!(r#"{{"jsonrpc":"2.0","id":2,"error":{{"code":{code},"message":"m"}}}}"#), 30);
+        assert_eq!(written(&mut supervisor, 30).contains("server/discover"), probed, "{code}");
+        let failed = |signal: &SupervisorSignal| matches!(signal, SupervisorSignal::Connection(Signal::Failed(_)));
+        assert_eq!(signals(&mut supervisor).iter().any(failed), !probed);
+    }
+}
+
 // VER-05, RST-01: once; a server that ends on the handshake too never came up.
 #[test]
 fn there_is_one_second_start() {

@@ -47,7 +47,8 @@ fn a_wrapper_that_waits_ends_with_its_server() {
 fn a_wrapper_that_keeps_the_input_to_itself_is_a_failed_start() {
     let (ended, events) = shell(&["--grace", "300"], r#""$0" & echo "pid $!" >&2; wait"#);
     assert_eq!(ended.code(), Some(3), "{events:?}");
-    assert_eq!(told(&events).len(), 1);
+    // It ends on the probe, so it is tried with the handshake as well (VER-05).
+    assert_eq!(told(&events).len(), 2);
     told(&events).into_iter().for_each(dies);
 }
 
@@ -66,7 +67,7 @@ fn a_launcher_that_exits_takes_its_server_with_it() {
         assert!(matches!(ended.code(), Some(3 | 4)), "{events:?}");
         of_key(&events, "failed", "b");
         closed(&events);
-        assert_eq!(told(&events).len(), 1, "{events:?}");
+        assert!((1..=2).contains(&told(&events).len()), "{events:?}");
         told(&events).into_iter().for_each(dies);
     }
 }
