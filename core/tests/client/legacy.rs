@@ -252,7 +252,7 @@ fn a_refused_handshake_is_one_clear_error() {
     }
 }
 
-// LEG-04: the handshake is never cancelled on the wire; the start-up limit is what bounds it.
+// LEG-04, case 068: the handshake is never cancelled on the wire; the start-up limit is what bounds it.
 #[test]
 fn the_handshake_is_never_cancelled() {
     let mut client = asked(Config::new("c", "1"));

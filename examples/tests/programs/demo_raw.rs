@@ -392,3 +392,23 @@ fn nothing_is_waited_for_before_the_first_message() {
     assert_eq!(program.next(), None);
     assert_eq!(program.end().code(), Some(0));
 }
+
+// case 065: a cancellation in the same write as its request finds it, and the work stops: the server does not sleep to its end
+#[test]
+fn a_cancellation_right_behind_its_request_finds_it() {
+    let asked = format!("{}\n{}\n", tool(4, "sleep", json!({"ms": 600_000})), cancel(4));
+    let echo = tool(5, "echo", json!({"text": "still here"}));
+    let lines = answers(format!("{asked}{echo}\n").as_bytes());
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("still here"));
+}
+
+// case 073, FRM-09: a client that dies in the middle of a line leaves no server behind; what of it had an id is answered, for who may still listen
+#[test]
+fn half_a_line_at_the_end_ends_the_server() {
+    let half = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":""#;
+    let mut input = half.as_bytes().to_vec();
+    input.resize(1 << 20, b'a');
+    let lines = answers(&input);
+    assert_eq!(lines, [r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32700,"message":"Parse error"}}"#]);
+}
