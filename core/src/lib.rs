@@ -102,6 +102,7 @@ mod id;
 mod json;
 pub mod lifecycle;
 mod message;
+mod own;
 mod recv_buffer;
 mod rising;
 mod salvage;

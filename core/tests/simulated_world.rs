@@ -45,6 +45,8 @@ fn add(all: &mut Summary, one: Summary) {
     all.results += one.results;
     all.lives += one.lives;
     all.restarts += one.restarts;
+    all.legacy += one.legacy;
+    all.answered += one.answered;
 }
 
 /// RST-02, RST-06, SHD-02, CAN-02, LIM-04 and the one invariant above all: every request ends exactly once.
@@ -77,6 +79,7 @@ fn every_request_ends_once_whatever_happens() {
     if seeds >= 200 {
         // A world in which nothing happens proves nothing.
         assert!(all.results > seeds && all.restarts > seeds / 10 && all.ended > 5 * seeds, "{all:?}");
+        assert!(all.legacy > seeds / 10 && all.answered > seeds / 4, "{all:?}");
     }
 }
 

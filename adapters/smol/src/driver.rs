@@ -130,7 +130,7 @@ impl Driver {
     /// Reads what is there. The bytes go straight into the link, so a poll that is not repeated loses nothing (case 032).
     fn read(&mut self, cx: &mut Context<'_>) {
         for _ in 0..READS {
-            let Some(output) = &mut self.output else { return };
+            let Some(output) = self.output.as_mut().filter(|_| self.link.wants_read()) else { return };
             match output.as_mut().poll_read(cx, self.link.spare_mut()) {
                 Poll::Pending => return,
                 Poll::Ready(Ok(n)) if n > 0 => self.link.read(n),

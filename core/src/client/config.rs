@@ -53,6 +53,8 @@ pub struct Config {
     pub server_request_limit: usize,
     /// Tasks of a legacy server that report progress after their request was answered (LEG-11).
     pub task_limit: usize,
+    /// Answers that the core makes itself to a legacy server, in bytes, before reading pauses (LIM-04).
+    pub own_answers_limit: usize,
     /// Outgoing queue in bytes (LIM-04).
     pub queue_limit: usize,
 }
@@ -82,6 +84,7 @@ impl Config {
             answers_requests: false,
             server_request_limit: defaults::SERVER_REQUEST_LIMIT,
             task_limit: defaults::TASK_LIMIT,
+            own_answers_limit: defaults::OWN_ANSWERS_LIMIT,
             queue_limit: defaults::QUEUE_LIMIT,
         }
     }
@@ -121,13 +124,15 @@ impl Config {
         if let Some(what) = conflict {
             return Err(ConfigError::Conflict { what });
         }
-        if self.in_flight_limit == 0 {
-            return Err(ConfigError::ZeroLimit { field: "in_flight_limit" });
+        let limits = [
+            ("in_flight_limit", self.in_flight_limit),
+            ("own_answers_limit", self.own_answers_limit),
+            ("queue_limit", self.queue_limit),
+        ];
+        match limits.into_iter().find(|(_, limit)| *limit == 0) {
+            Some((field, _)) => Err(ConfigError::ZeroLimit { field }),
+            None => Ok(()),
         }
-        if self.queue_limit == 0 {
-            return Err(ConfigError::ZeroLimit { field: "queue_limit" });
-        }
-        Ok(())
     }
 }
 

@@ -36,6 +36,7 @@ use self::peek::Finders;
 use self::probe::Probe;
 use self::server_requests::ServerRequests;
 use self::tasks::Tasks;
+use crate::own::Own;
 use crate::send_buffer::SendBuffer;
 use crate::{Cause, ConfigError, ConnectionError, Era, Filter, Instant, Json, JsonBuf, Message, SendError};
 
@@ -105,6 +106,7 @@ pub struct Connection {
     /// The id of an `initialize` whose answer is of no interest any more.
     ignored: Option<u64>,
     server_requests: ServerRequests,
+    own: Own,
     tasks: Tasks,
     table: Table,
     /// What is not encoded yet, by its turn.
@@ -174,6 +176,7 @@ impl Connection {
             ends_on_probe: false,
             ignored: None,
             server_requests: ServerRequests::default(),
+            own: Own::new(config.own_answers_limit),
             tasks: Tasks::default(),
             table: Table::default(),
             waiting: BTreeMap::new(),
@@ -330,11 +333,19 @@ impl Connection {
     pub fn accepted(&mut self, n: usize, now: Instant) {
         self.tick(now);
         self.out.accepted(n);
+        self.own.settle(&self.out);
     }
 
     /// Gives the vector of [`take_output`](Self::take_output) back once it is written, for reuse.
     pub fn recycle(&mut self, spent: Vec<u8>) {
         self.out.recycle(spent);
+    }
+
+    /// Whether to read on. False only while a legacy server asks and does not read what the core answers by itself, such as pings: what was read
+    /// is not handed in then either, until half of that budget is free (LIM-04). The one case in which reading waits for writing (RTE-11).
+    #[must_use]
+    pub const fn wants_read(&self) -> bool {
+        !self.own.paused()
     }
 
     /// Bytes queued and not accepted by the writer.

@@ -49,11 +49,21 @@ struct Open {
 struct Batch {
     answers: Vec<Vec<u8>>,
     owed: usize,
+    /// How much of the answers is the core's own, in bytes.
+    own: usize,
+    /// It began while batches held so many of the core's own answers that none of its requests goes to the caller.
+    crowded: bool,
 }
 
 impl ServerRequests {
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()
+    }
+
+    /// Whether no further request can be told to the caller.
+    fn is_full(&self, limit: usize) -> bool {
+        let batch = self.current.and_then(|number| self.batches.get(&number));
+        self.open.len() >= limit || batch.is_some_and(|batch| batch.crowded)
     }
 
     fn find(&self, id: Id<'_>) -> Option<u64> {
@@ -62,14 +72,14 @@ impl ServerRequests {
 }
 
 impl Connection {
-    /// A request of the server's. A modern one has none (RTE-01, case 048).
+    /// A request of the server's. A modern one has none (RTE-01, case 048), a legacy one but for pings none before its session is open (LEG-01).
     pub(super) fn on_server_request<'b>(
         &mut self,
         id: Id<'b>,
         method: Cow<'b, str>,
         params: Option<Json<'b>>,
     ) -> Event<'b> {
-        if !self.answers_requests() {
+        if !self.answers(&method) {
             return dropped(DropReason::UnexpectedRequest, Some(id), None);
         }
         let refusal = if method == "ping" {
@@ -81,7 +91,7 @@ impl Connection {
             (METHOD_NOT_FOUND, UNKNOWN)
         } else if params.is_some_and(|params| !params.is_object()) {
             (-32602, "Invalid params: params must be an object")
-        } else if self.server_requests.open.len() >= self.config.server_request_limit {
+        } else if self.server_requests.is_full(self.config.server_request_limit) {
             (INTERNAL_ERROR, "Client busy")
         } else {
             let requests = &mut self.server_requests;
@@ -97,16 +107,16 @@ impl Connection {
         self.answer_itself(id, method, Some(refusal.0), |out| error(out, refusal.0, refusal.1, None))
     }
 
-    /// Only after `initialize` has left, and only of a legacy server (LEG-05).
-    fn answers_requests(&self) -> bool {
+    /// Only of a legacy server; a ping as soon as `initialize` has left (LEG-05).
+    fn answers(&self, method: &str) -> bool {
         match &self.stage {
-            Stage::Opening(opening) => opening.frame < self.out.lent_up_to(),
+            Stage::Opening(opening) => method == "ping" && opening.frame < self.out.lent_up_to(),
             Stage::Established => self.era() == Some(Era::Legacy),
             _ => false,
         }
     }
 
-    /// An answer of the core's own. A server that asks and does not read loses it: there is no room to keep it in.
+    /// An answer of the core's own. It always finds room: its budget pauses reading instead (LIM-04).
     fn answer_itself<'b>(
         &mut self,
         id: Id<'b>,
@@ -115,14 +125,17 @@ impl Connection {
         body: impl FnOnce(&mut Vec<u8>),
     ) -> Event<'b> {
         let frame = response(id, body);
-        if let Some(batch) = self.server_requests.current {
-            self.collect(batch, frame);
-            return Event::Answered { method, code };
+        let size = frame.len() + 1;
+        if let Some(batch) =
+            self.server_requests.current.and_then(|number| self.server_requests.batches.get_mut(&number))
+        {
+            self.own.hold(size);
+            batch.own += size;
+            batch.answers.push(frame);
+        } else if let Ok(frame) = self.out.push(true, |out| out.extend_from_slice(&frame)) {
+            self.own.add(frame, size);
         }
-        match self.out.push(false, |out| out.extend_from_slice(&frame)) {
-            Ok(_) => Event::Answered { method, code },
-            Err(_) => dropped(DropReason::QueueFull, Some(id), None),
-        }
+        Event::Answered { method, code }
     }
 
     /// Answers a request of the server's with a result, which must be an object.
@@ -170,7 +183,9 @@ impl Connection {
         let frame = response(open.id.as_id(), body);
         if let Some(batch) = open.batch {
             self.server_requests.open.remove(&ticket.0);
-            self.collect(batch, frame);
+            if let Some(batch) = self.server_requests.batches.get_mut(&batch) {
+                batch.answers.push(frame);
+            }
             self.settle_in_batch(batch);
             return Ok(());
         }
@@ -198,9 +213,7 @@ impl Connection {
     /// The session is over: nobody waits for an answer any more.
     pub(super) fn forget_server_requests(&mut self) {
         let requests = core::mem::take(&mut self.server_requests);
-        for (_, batch) in requests.batches {
-            self.out.unhold(batch.answers.iter().map(Vec::len).sum());
-        }
+        self.own.clear();
         for ticket in requests.open.into_keys() {
             self.signals.push_back(Signal::ServerRequestCancelled { ticket: ServerTicket(ticket), reason: None });
         }
@@ -216,11 +229,12 @@ impl Connection {
             return false;
         }
         self.close_batch(now);
+        let crowded = self.own.is_crowded();
         let requests = &mut self.server_requests;
         let number = requests.next;
         requests.next += 1;
         requests.current = Some(number);
-        requests.batches.insert(number, Batch::default());
+        requests.batches.insert(number, Batch { crowded, ..Batch::default() });
         true
     }
 
@@ -229,14 +243,6 @@ impl Connection {
         self.tick(now);
         if let Some(number) = self.server_requests.current.take() {
             self.check_batch(number);
-        }
-    }
-
-    /// Keeps an answer. How many there are is bounded by the requests that may be open and by the size of a batch.
-    fn collect(&mut self, number: u64, frame: Vec<u8>) {
-        if let Some(batch) = self.server_requests.batches.get_mut(&number) {
-            self.out.hold_anyway(frame.len());
-            batch.answers.push(frame);
         }
     }
 
@@ -253,18 +259,21 @@ impl Connection {
             return;
         }
         let Some(batch) = requests.batches.remove(&number) else { return };
-        self.out.unhold(batch.answers.iter().map(Vec::len).sum());
+        self.own.unhold(batch.own);
         if batch.answers.is_empty() {
             return;
         }
-        // It was held already, so it is not measured again.
-        let _ = self.out.push(true, |out| {
+        // Owed, and bounded by the requests that may be open and the budget of the core's own.
+        let frame = self.out.push(true, |out| {
             for (i, answer) in batch.answers.iter().enumerate() {
                 out.push(if i == 0 { b'[' } else { b',' });
                 out.extend_from_slice(answer);
             }
             out.push(b']');
         });
+        if let Ok(frame) = frame {
+            self.own.add(frame, batch.own);
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use core::fmt;
 
 use super::Connection;
 use super::admission::{Key, Table};
-use super::own::Own;
 use crate::Instant;
+use crate::own::Own;
 use crate::send_buffer::SendBuffer;
 
 /// The batches of which not every request is answered, and those for whose answers there is no room yet.

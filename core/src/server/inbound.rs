@@ -194,7 +194,7 @@ impl Connection {
 
     /// An error response that names no id, at a limited rate (UNR-03).
     fn own_null_error(&mut self, refusal: &Refusal<'_>) {
-        if !self.own.allow_null_id(self.now) {
+        if !self.null_ids.allow(self.now) {
             return;
         }
         let id = if self.config.omit_null_id { ErrorId::Omitted } else { ErrorId::Null };
@@ -232,7 +232,7 @@ impl Connection {
     /// Error responses without an id that were not sent, because there were too many of them (UNR-03).
     #[must_use]
     pub const fn suppressed_answers(&self) -> u64 {
-        self.own.suppressed()
+        self.null_ids.suppressed()
     }
 }
 

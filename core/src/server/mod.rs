@@ -11,7 +11,6 @@ mod ending;
 mod event;
 mod inbound;
 mod listens;
-mod own;
 mod progress;
 mod rate;
 mod refusals;
@@ -33,11 +32,11 @@ use self::batches::Batches;
 use self::client_requests::ClientRequests;
 use self::ending::Phase;
 use self::listens::{Grants, Listens};
-use self::own::Own;
 use self::progress::Reports;
-use self::rate::Window;
+use self::rate::{NullIds, Window};
 use self::results::Finders;
 use self::session::Sessions;
+use crate::own::Own;
 use crate::send_buffer::SendBuffer;
 use crate::{ConfigError, Instant};
 
@@ -100,6 +99,7 @@ pub struct Connection {
     reports: Reports,
     out: SendBuffer,
     own: Own,
+    null_ids: NullIds,
     /// Some answer was refused for lack of room, the first of about so many bytes: [`Signal::Writable`] is owed.
     blocked: Option<usize>,
     log_window: Window,
@@ -129,6 +129,7 @@ impl Connection {
             reports: Reports::default(),
             out: SendBuffer::new(config.queue_limit),
             own: Own::new(config.own_answers_limit),
+            null_ids: NullIds::new(),
             blocked: None,
             log_window: Window::default(),
             shed_logs: 0,

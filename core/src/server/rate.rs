@@ -1,5 +1,5 @@
 //! Owns two ways to bound how often something happens: a `Window` that is exact over its length, and a `Bucket` that lets a
-//! burst through and then a steady rate. It must not know what is bounded, nor what becomes of what is not let through.
+//! burst through and then a steady rate; and the bucket of error responses that name no id (UNR-03). It must not know what is written.
 
 use core::time::Duration;
 
@@ -52,6 +52,34 @@ impl Bucket {
         let Some(full_at) = self.full_at.max(now).checked_add(self.interval) else { return false };
         self.full_at = full_at;
         true
+    }
+}
+
+/// Error responses without an id: a burst of so many, then one each interval.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NullIds {
+    bucket: Bucket,
+    suppressed: u64,
+}
+
+impl NullIds {
+    const BURST: u32 = 32;
+    const INTERVAL: Duration = Duration::from_millis(100);
+
+    pub(super) const fn new() -> Self {
+        Self { bucket: Bucket::new(Self::BURST, Self::INTERVAL), suppressed: 0 }
+    }
+
+    /// Whether one more may go out now. One that may not is counted.
+    pub(super) fn allow(&mut self, now: Instant) -> bool {
+        let allowed = self.bucket.allow(now);
+        self.suppressed = self.suppressed.saturating_add(u64::from(!allowed));
+        allowed
+    }
+
+    /// How many were not sent.
+    pub(super) const fn suppressed(&self) -> u64 {
+        self.suppressed
     }
 }
 

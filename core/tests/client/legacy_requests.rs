@@ -29,6 +29,8 @@ fn a_ping_is_answered_at_once() {
     client.error("1", -32601);
     assert_eq!(ask(&mut client, "8", "ping"), unexpected("8"));
     client.wire();
+    // LEG-01: nothing else is, until the session is open.
+    assert_eq!(ask(&mut client, "6", "roots/list"), unexpected("6"));
     assert_eq!(ask(&mut client, "9", "ping"), pong);
     assert_eq!(client.wire(), [r#"{"jsonrpc":"2.0","id":9,"result":{}}"#]);
     // RTE-01: a modern connection answers nothing.
@@ -132,26 +134,31 @@ fn the_end_of_a_session_ends_its_requests() {
     }
 }
 
-// LIM-04, LIM-05: a server that asks and asks is refused, one that does not read keeps no memory; an answer that does not fit stays owed.
-#[test]
-fn a_server_that_asks_too_much_is_bounded() {
+/// With a session of revision 2025-11-25, and what else the test wants.
+fn session_with(version: &str, change: impl FnOnce(&mut Config)) -> Client {
     let mut config = Config::new("c", "1");
-    (config.answers_requests, config.server_request_limit, config.queue_limit) = (true, 2, 600);
+    config.answers_requests = true;
+    change(&mut config);
     let mut client = Client::new(config);
     client.open();
     client.wire();
     client.error("1", -32601);
     client.wire();
-    client.feed(&crate::legacy::initialize_result(2, "2025-11-25"));
+    client.feed(&crate::legacy::initialize_result(2, version));
     client.wire();
     client.signals();
+    client
+}
+
+// LIM-04, LIM-05: a server that asks and asks is refused; an answer that does not fit stays owed.
+#[test]
+fn a_server_that_asks_too_much_is_bounded() {
+    let mut client = session_with("2025-11-25", |config| (config.server_request_limit, config.queue_limit) = (2, 600));
     let first = ticket(ask(&mut client, "1", "m"));
     ask(&mut client, "2", "m");
     assert_eq!(ask(&mut client, "3", "m"), Seen::Answered("m".into(), Some(-32603)));
     assert_eq!(client.wire(), [r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"Client busy"}}"#]);
-    let lost =
-        (0..100).filter(|_| matches!(ask(&mut client, "9", "ping"), Seen::Dropped(DropReason::QueueFull, ..))).count();
-    assert!(lost > 80 && client.conn.pending_output() <= 600, "{lost} lost");
+    client.conn.notify("x", Some(json(&format!(r#"{{"a":"{}"}}"#, "x".repeat(300)))), client.now).expect("it fits");
     let result = format!(r#"{{"a":"{}"}}"#, "x".repeat(300));
     assert_eq!(client.conn.respond(first, json(&result), client.now), Err(SendError::Full));
     client.wire();
@@ -160,25 +167,79 @@ fn a_server_that_asks_too_much_is_bounded() {
     assert!(client.wire()[0].contains(&result));
 }
 
+// LIM-04, RTE-11: what the core answers by itself has a budget of its own; used up, reading pauses until half of it is free. No ping is lost, also
+// while the queue is full of the caller's messages.
+#[test]
+fn reading_pauses_while_the_cores_own_answers_are_not_read() {
+    let mut client =
+        session_with("2025-11-25", |config| (config.own_answers_limit, config.queue_limit) = (10_000, 200));
+    client.conn.notify("x", Some(json(&format!(r#"{{"a":"{}"}}"#, "x".repeat(100)))), client.now).expect("it fits");
+    client.wire();
+    let mut asked = 0;
+    while client.conn.wants_read() {
+        assert_eq!(ask(&mut client, &asked.to_string(), "ping"), Seen::Answered("ping".into(), None));
+        asked += 1;
+        assert!(asked < 1000);
+    }
+    assert!((10_000..10_100).contains(&client.conn.pending_output()));
+    let (lent, mut accepted) = (client.lend(), 0);
+    while !client.conn.wants_read() {
+        client.conn.accepted(100, client.now);
+        accepted += 100;
+    }
+    assert!((5000..5200).contains(&accepted), "{accepted}");
+    client.conn.accepted(lent - accepted, client.now);
+    while client.conn.wants_read() {
+        ask(&mut client, "\"again\"", "ping");
+    }
+    client.conn.lost(false, client.now);
+    assert!(client.conn.wants_read(), "the end of a stream is read to the end");
+}
+
+// LIM-04, LEG-09: open arrays cannot collect without bound either: once they hold half of the budget, no further request of an array goes to the caller,
+// so that the server's own reading lets them leave.
+#[test]
+fn the_cores_own_answers_in_open_arrays_are_bounded() {
+    let mut client = session_with("2025-03-26", |config| config.own_answers_limit = 400);
+    let pings = |from: u64| {
+        let ping = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+        (from..from + 3).map(ping).collect::<Vec<_>>().join(",")
+    };
+    let array = |id: u64| format!(r#"[{{"jsonrpc":"2.0","id":{id},"method":"roots/list"}},{}]"#, pings(id + 1));
+    let first = hand_in(&mut client, &array(10));
+    let second = hand_in(&mut client, &array(20));
+    assert_eq!((first.len(), second.len()), (1, 1));
+    assert!(hand_in(&mut client, &array(30)).is_empty(), "crowded");
+    let lines = client.wire();
+    assert!(lines.len() == 1 && lines[0].contains(r#""id":30,"error":{"code":-32603"#), "{lines:?}");
+    client.conn.respond(first[0], json("{}"), client.now).expect("it is open");
+    client.conn.respond(second[0], json("{}"), client.now).expect("it is open");
+    assert_eq!(client.wire().len(), 2);
+    assert!(client.conn.wants_read());
+    assert_eq!(hand_in(&mut client, &array(40)).len(), 1, "there is room again");
+}
+
+/// Hands in an array, and gives the requests that reached the caller.
+fn hand_in(client: &mut Client, line: &str) -> Vec<ServerTicket> {
+    let mut recv = RecvBuffer::default();
+    recv.extend(line.as_bytes());
+    recv.extend(b"\n");
+    let frame = recv.next_frame().expect("a line");
+    assert!(client.conn.open_batch(client.now));
+    let mut tickets = Vec::new();
+    for message in frame.batch().expect("an array") {
+        if let Event::ServerRequest { ticket, .. } = client.conn.handle(message, client.now) {
+            tickets.push(ticket);
+        }
+    }
+    client.conn.close_batch(client.now);
+    tickets
+}
+
 // LEG-09: the answers to one array leave as one array, when there are all of them; a notification has none.
 #[test]
 fn the_answers_to_an_array_leave_as_one() {
     let mut client = session("2025-03-26");
-    let hand_in = |client: &mut Client, line: &str| {
-        let mut recv = RecvBuffer::default();
-        recv.extend(line.as_bytes());
-        recv.extend(b"\n");
-        let frame = recv.next_frame().expect("a line");
-        assert!(client.conn.open_batch(client.now));
-        let mut tickets = Vec::new();
-        for message in frame.batch().expect("an array") {
-            if let Event::ServerRequest { ticket, .. } = client.conn.handle(message, client.now) {
-                tickets.push(ticket);
-            }
-        }
-        client.conn.close_batch(client.now);
-        tickets
-    };
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let note = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
     hand_in(&mut client, &format!("[{ping},{note}]"));

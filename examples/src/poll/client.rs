@@ -73,9 +73,10 @@ impl Connection {
     /// Names what to wait for. Room in the pipe is of interest only while there are bytes for it, or each wait would end at once.
     pub(crate) fn watch<'a>(&'a self, set: &mut PollSet<'a>) -> Places {
         let input = self.input.as_ref().filter(|_| self.held.is_some());
+        let output = self.output.as_ref().filter(|_| self.link.wants_read());
         Places {
             input: set.add(input.map(AsFd::as_fd), PollFlags::OUT),
-            output: set.add(self.output.as_ref().map(AsFd::as_fd), PollFlags::IN),
+            output: set.add(output.map(AsFd::as_fd), PollFlags::IN),
             stderr: set.add(self.stderr.as_ref().map(AsFd::as_fd), PollFlags::IN),
             exit: set.add(self.exit.as_ref().map(AsFd::as_fd), PollFlags::IN),
         }

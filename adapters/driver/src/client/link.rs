@@ -49,6 +49,8 @@ pub struct Link {
     taped: Vec<u8>,
     /// Used again for each batch of wakers.
     spare: Vec<Waker>,
+    /// Frames wait in the receive area until a legacy server reads what it is answered (LIM-04).
+    paused: bool,
     /// Bytes of the last output that is on the tape and not reported as accepted.
     out_on_tape: Option<usize>,
     /// The caller answers requests of the server's.
@@ -67,6 +69,7 @@ impl Link {
             stderr,
             taped: Vec::new(),
             spare: Vec::new(),
+            paused: false,
             out_on_tape: None,
             answers,
             tasks: TaskSet::new(),
@@ -84,6 +87,12 @@ impl Link {
         self.recv.spare_mut(1)
     }
 
+    /// Whether to read on: not while a legacy server asks and does not read what it is answered (LIM-04). Ask after each turn.
+    #[must_use]
+    pub const fn wants_read(&self) -> bool {
+        !self.paused
+    }
+
     /// So many bytes were read into [`spare_mut`](Self::spare_mut): routes every whole frame, under one lock but for callbacks.
     pub fn read(&mut self, n: usize) {
         self.recv.commit(n);
@@ -97,11 +106,13 @@ impl Link {
     }
 
     fn route(&mut self, ended: bool) {
-        let Self { shared, recv, taped, spare, .. } = self;
+        let Self { shared, recv, taped, spare, paused, .. } = self;
         let now = shared.now();
         // The first frame is found before the lock is taken.
         let mut held: Option<Locked<'_>> = None;
-        while let Some(frame) = recv.next_frame() {
+        // At the end of the input all that is left is bounded.
+        while !*paused || ended {
+            let Some(frame) = recv.next_frame() else { break };
             let mut state = held.take().unwrap_or_else(|| {
                 let mut state = shared.lock();
                 state.stay_awake();
@@ -142,6 +153,7 @@ impl Link {
                     state
                 }
             };
+            *paused = !state.engine.supervisor().connection().wants_read();
             held = Some(state);
         }
         let mut state = held.unwrap_or_else(|| shared.lock());
@@ -173,6 +185,15 @@ impl Link {
             state.engine.supervisor_mut().recycle(spent);
         }
         state.end_write(now);
+        if self.paused && state.engine.supervisor().connection().wants_read() {
+            // What was read before goes first.
+            drop(state);
+            self.paused = false;
+            self.route(false);
+            // Nobody waits for more of it yet.
+            waker.wake_by_ref();
+            state = self.shared.lock();
+        }
         if state.engine.supervisor().poll_timeout().is_some_and(|at| at <= now) {
             state.tape(TapeFact::Tick, now);
             state.engine.supervisor_mut().handle_timeout(now);
@@ -249,6 +270,7 @@ impl Link {
     #[cfg(unix)]
     pub fn spawned(&mut self, child: ChildTree, stderr_piped: bool) -> bool {
         self.recv.reset();
+        self.paused = false;
         self.out_on_tape = None;
         let now = self.shared.now();
         let mut state = self.shared.lock();

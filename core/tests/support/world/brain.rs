@@ -25,6 +25,10 @@ pub(crate) trait Brain: Debug {
     fn peer_gone(&mut self, now_us: u64, random: &mut Random);
     /// Its input has ended and everything owed was written.
     fn has_ended(&self) -> bool;
+    /// It exits now, whatever is left to do.
+    fn exits(&self) -> bool {
+        false
+    }
     fn oracle(&self) -> &ServerOracle;
 }
 

@@ -57,7 +57,7 @@ impl Child {
         let line_limit = config.line_limit;
         // A pipe of one byte gets no large answers, or a history would be nothing but that.
         let answer_limit = capacity * 100;
-        let brain: Box<dyn Brain> = if temper.legacy || temper.scripted {
+        let brain: Box<dyn Brain> = if temper.scripted {
             Box::new(Script::new(temper.legacy, answer_limit, trace))
         } else {
             Box::new(Honest::new(config, answer_limit, trace))
@@ -230,6 +230,10 @@ impl Child {
             self.trace.say("child", "stops serving");
             self.temper.stops_at_us = None;
             self.brain.stop(random.once_in(2), now_us, random);
+            return true;
+        }
+        if self.brain.exits() {
+            self.exit(ExitStatus::Code(1));
             return true;
         }
         if self.temper.ends_at_eof && self.brain.has_ended() {

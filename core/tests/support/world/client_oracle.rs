@@ -1,11 +1,11 @@
 //! Owns what must hold of what the client tells: every request ends exactly once, with the truth about its delivery; signals come in
 //! order; nothing follows the end. It must not know how the client is driven.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use mcp_wire::client::{Event, Handle, ListenEnd, Signal};
+use mcp_wire::client::{Event, Handle, ListenEnd, ServerTicket, Signal};
 use mcp_wire::lifecycle::Notice;
-use mcp_wire::{Delivery, SupervisorSignal};
+use mcp_wire::{Delivery, Era, SupervisorSignal};
 
 use super::wire::{Reach, Wire};
 
@@ -31,6 +31,15 @@ pub(crate) struct ClientOracle {
     pub(crate) established: bool,
     pub(crate) closed: bool,
     start_failed: bool,
+    /// It ended on the probe and was started once more (VER-05).
+    started_again: bool,
+    /// The era of the current life, once it is established.
+    pub(crate) era: Option<Era>,
+    /// Requests of the server's that are to be answered.
+    pub(crate) asked: BTreeSet<ServerTicket>,
+    pub(crate) answered: u64,
+    /// Sessions that were established.
+    ever: u32,
 }
 
 impl ClientOracle {
@@ -97,6 +106,14 @@ impl ClientOracle {
             Event::ListenEnded { listen, .. } => {
                 assert!(self.end(*listen, "end of a listen").listen);
             }
+            Event::ServerRequest { ticket: request, .. } => {
+                assert_eq!(self.era, Some(Era::Legacy), "RTE-01: a modern server asks");
+                assert!(self.asked.insert(*request), "{request:?} is asked twice");
+            }
+            Event::Answered { .. } => {
+                assert!(self.era != Some(Era::Modern), "RTE-01: a modern server is answered");
+                self.answered += 1;
+            }
             Event::Notification { .. } | Event::Dropped(_) | Event::Handled => {}
             _ => unreachable!("a new event"),
         }
@@ -108,9 +125,14 @@ impl ClientOracle {
             SupervisorSignal::Connection(signal) => self.connection(signal, wires),
             SupervisorSignal::Process(notice) => match notice {
                 Notice::Started { restarts } => {
-                    assert!(!self.running && !self.start_failed);
+                    assert!(!self.start_failed);
+                    if self.running {
+                        // It ended on the probe, and was started once more.
+                        assert!(!core::mem::replace(&mut self.started_again, true), "VER-05: once");
+                        assert!(self.ever == 0, "VER-05: it was up before");
+                    }
                     assert_eq!(*restarts, self.restarts);
-                    (self.running, self.established) = (true, false);
+                    (self.running, self.established, self.era) = (true, false, None);
                     self.lives += 1;
                 }
                 Notice::StartFailed(_) => {
@@ -123,10 +145,12 @@ impl ClientOracle {
                     self.only_survivors("a restart");
                 }
                 Notice::IdleStopped { .. } => {
+                    assert_eq!(self.era, Some(Era::Modern), "RST-09: a legacy session is stopped");
                     self.running = false;
                 }
                 Notice::Closed(outcome) => {
                     assert_eq!(outcome.restarts, self.restarts, "RST-05");
+                    assert!(self.asked.is_empty(), "requests of the server's outlive it");
                     assert!(self.open.is_empty(), "Closed comes before the end of {:?}", self.open);
                     self.closed = true;
                 }
@@ -146,7 +170,9 @@ impl ClientOracle {
 
     fn connection(&mut self, signal: &Signal, wires: &[Wire]) {
         match signal {
-            Signal::Established { .. } => {
+            Signal::Established { era, .. } => {
+                self.era = Some(*era);
+                self.ever += 1;
                 assert!(self.running, "Started comes first");
                 assert!(!core::mem::replace(&mut self.established, true), "established twice in one life");
             }
@@ -175,6 +201,9 @@ impl ClientOracle {
                 let tracked = self.get(*listen, "resubscribed");
                 assert!(tracked.listen);
                 tracked.acknowledged = true;
+            }
+            Signal::ServerRequestCancelled { ticket: request, .. } => {
+                assert!(self.asked.remove(request), "{request:?} is not open: it ends twice");
             }
             Signal::Writable => {}
             _ => unreachable!("a new signal"),

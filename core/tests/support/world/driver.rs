@@ -42,7 +42,7 @@ impl World {
         match child.stdin.write(&lent[..most]) {
             Ok(0) => false,
             Ok(n) => {
-                let established = self.oracle.established;
+                let established = self.oracle.era.filter(|_| self.oracle.established);
                 let wire = self.wires.last_mut().expect("each life has its wire");
                 wire.wrote(&lent, n, established, &mut self.last_id);
                 for marker in wire.take_fresh() {
@@ -90,6 +90,9 @@ impl World {
             return false;
         }
         let Some(child) = &mut self.child else { return false };
+        if !self.supervisor.connection().wants_read() {
+            return false;
+        }
         let now = instant(self.now_us);
         let most = 1 + self.random.short(8_192);
         match child.stdout.read(most) {
@@ -120,9 +123,19 @@ impl World {
         let now = instant(self.now_us);
         while let Some(frame) = self.recv.next_frame() {
             let shown = String::from_utf8_lossy(&frame.bytes()[..frame.bytes().len().min(200)]).into_owned();
-            let event = self.supervisor.handle(frame.message(), now);
-            self.trace.say("client", format_args!("{shown} => {event:?}"));
-            self.oracle.event(&event);
+            let batch = frame.batch();
+            if let Some(batch) = batch.filter(|_| self.supervisor.open_batch(now)) {
+                for message in batch {
+                    let event = self.supervisor.handle(message, now);
+                    self.trace.say("client", format_args!("of the batch {shown} => {event:?}"));
+                    self.oracle.event(&event);
+                }
+                self.supervisor.close_batch(now);
+            } else {
+                let event = self.supervisor.handle(frame.message(), now);
+                self.trace.say("client", format_args!("{shown} => {event:?}"));
+                self.oracle.event(&event);
+            }
             while let Some(signal) = self.supervisor.poll_signal() {
                 self.trace.say("client", format_args!("{signal:?}"));
                 self.oracle.signal(&signal, &self.wires);
@@ -247,6 +260,7 @@ impl World {
     pub(super) fn open_stream(&mut self) {
         let mut temper = Temper::draw(&mut self.random);
         temper.helper = None;
+        temper.legacy = self.program;
         self.begin_life(temper);
     }
 
@@ -259,8 +273,8 @@ impl World {
             return;
         }
         let mut temper = if calm { Temper::good() } else { Temper::draw(&mut self.random) };
-        // A program does not become another one between two lives; one that never was up has no second life.
-        temper.legacy &= self.wires.is_empty();
+        // A program does not become another one between two lives.
+        temper.legacy = self.program;
         temper.scripted |= calm && self.random.once_in(3);
         self.begin_life(temper);
     }

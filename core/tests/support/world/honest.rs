@@ -93,8 +93,12 @@ impl Honest {
                 Event::ClientResult { request, .. } | Event::ClientError { request, .. } => {
                     self.told(request, now_us);
                 }
-                // An answer and the cancellation of its request may cross.
-                Event::Dropped(dropped) if dropped.reason == DropReason::LateResponse => {}
+                // An answer and the cancellation of its request may cross, and what is garbage among the questions is answered as well.
+                Event::Dropped(dropped)
+                    if matches!(
+                        dropped.reason,
+                        DropReason::LateResponse | DropReason::DuplicateResponse | DropReason::UnknownId
+                    ) => {}
                 Event::Dropped(dropped) => {
                     // The last line may be cut off: everything else of an honest client can be read.
                     assert!(self.input_ended, "the client wrote what its server drops: {dropped:?}: {text}");

@@ -19,12 +19,14 @@ mod wire;
 use core::time::Duration;
 
 use mcp_wire::lifecycle;
+use mcp_wire::{Era, Eras};
 use mcp_wire::{JsonBuf, RecvBuffer, SendError, Supervisor};
 
 use brain::{instant, time_us};
 use child::Child;
 use client_oracle::ClientOracle;
 use random::Random;
+use temper::Legacy;
 pub(crate) use trace::Trace;
 use wire::Wire;
 
@@ -41,6 +43,8 @@ pub(crate) struct Summary {
     pub(crate) results: u64,
     pub(crate) lives: u64,
     pub(crate) restarts: u64,
+    pub(crate) legacy: u64,
+    pub(crate) answered: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +88,10 @@ pub(crate) struct World {
     asked: bool,
     grace_us: u64,
     server: mcp_wire::server::Config,
+    /// What the client speaks.
+    eras: Eras,
+    /// The program is a legacy one.
+    program: Option<Legacy>,
     memory_limit: usize,
 }
 
@@ -101,7 +109,6 @@ impl World {
 
     fn decided_by(mut random: Random, seed: u64, trace: &Trace) -> Self {
         let mut client = mcp_wire::client::Config::new("world", "1");
-        client.speak(mcp_wire::Eras::Modern);
         client.request_timeout = Duration::from_millis(random.pick(&[200, 2_000, 20_000]));
         client.queue_timeout = random.once_in(2).then(|| Duration::from_secs(1 + random.below(60)));
         client.probe_timeout = Duration::from_millis(random.pick(&[500, 10_000]));
@@ -109,7 +116,12 @@ impl World {
         client.in_flight_limit = random.pick(&[1, 4, 64]);
         client.listen_limit = random.pick(&[1, 8]);
         client.queue_limit = random.pick(&[4_000, 16_000, 100_000]);
-        let memory_limit = client.queue_limit + client.in_flight_limit * 1_400 + 65_536;
+        let eras = random.pick(&[Eras::Dual, Eras::Dual, Eras::Dual, Eras::Modern, Eras::Legacy]);
+        client.speak(eras);
+        client.answers_requests = !random.once_in(4);
+        client.server_request_limit = random.pick(&[1, 64]);
+        client.own_answers_limit = random.pick(&[200, 4_000]);
+        let memory_limit = client.queue_limit + client.own_answers_limit + client.in_flight_limit * 1_400 + 65_536;
 
         let mut process = lifecycle::Config::default();
         let mut grace_us = random.pick(&[100_000, 2_000_000]);
@@ -123,7 +135,16 @@ impl World {
         process.lazy = random.once_in(3);
         process.idle_stop = random.once_in(3).then(|| Duration::from_millis(random.pick(&[5, 1_000, 20_000])));
 
+        if client.versions.is_empty() {
+            process.idle_stop = None; // RST-09
+        }
+
+        let program = random.once_in(3).then(|| Legacy::draw(&mut random));
         let mut server = mcp_wire::server::Config::new("child", "1");
+        server.serve(match program {
+            Some(_) => Eras::Legacy,
+            None => random.pick(&[Eras::Modern, Eras::Dual]),
+        });
         let capabilities = r#"{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}}"#;
         server.capabilities = JsonBuf::from(mcp_wire::Json::parse(capabilities).expect("plain JSON"));
         server.running_limit = random.pick(&[1, 2, 256]);
@@ -170,6 +191,8 @@ impl World {
             asked: false,
             grace_us,
             server,
+            eras,
+            program,
             memory_limit,
             random,
         };
@@ -207,6 +230,8 @@ impl World {
             results: self.oracle.results,
             lives: self.oracle.lives.into(),
             restarts: self.oracle.restarts.into(),
+            legacy: u64::from(self.oracle.era == Some(Era::Legacy)),
+            answered: self.oracle.answered,
         }
     }
 

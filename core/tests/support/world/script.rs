@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::brain::{Brain, PROMPT};
 use super::random::Random;
 use super::server_oracle::ServerOracle;
+use super::temper::{Legacy, OnProbe};
 use super::trace::Trace;
 
 #[derive(Debug)]
@@ -15,20 +16,30 @@ pub(crate) struct Script {
     /// What is still to be said, and when.
     due: Vec<(u64, Value)>,
     ended: bool,
-    legacy: bool,
+    legacy: Option<Legacy>,
+    /// How far its legacy session is.
+    session: Session,
+    /// Ids of requests of its own that are not answered.
+    asked: Vec<Value>,
+    answered: Vec<Value>,
+    exits: bool,
     answer_limit: usize,
     oracle: ServerOracle,
     trace: Trace,
 }
 
 impl Script {
-    pub(crate) fn new(legacy: bool, answer_limit: usize, trace: &Trace) -> Self {
+    pub(crate) fn new(legacy: Option<Legacy>, answer_limit: usize, trace: &Trace) -> Self {
         Self {
             line: Vec::new(),
             out: Vec::new(),
             due: Vec::new(),
             ended: false,
             legacy,
+            session: Session::None,
+            asked: Vec::new(),
+            answered: Vec::new(),
+            exits: false,
             answer_limit,
             oracle: ServerOracle::default(),
             trace: trace.clone(),
@@ -38,18 +49,30 @@ impl Script {
     fn message(&mut self, line: &[u8], now_us: u64, random: &mut Random) {
         let message: Value = serde_json::from_slice(line).expect("an honest client writes JSON");
         self.trace.say("script", &message);
+        if let Some(batch) = message.as_array() {
+            assert!(self.legacy.is_some_and(|legacy| legacy.version == "2025-03-26"), "LEG-09: {message}");
+            return batch.iter().for_each(|answer| self.answered(answer));
+        }
+        if message.get("method").is_none() {
+            return self.answered(&message);
+        }
+        if let Some(legacy) = self.legacy {
+            if !self.legacy_message(legacy, &message, now_us, random) {
+                return;
+            }
+        }
         let (id, params) = (&message["id"], &message["params"]);
         let meta = |id: &Value| json!({"io.modelcontextprotocol/subscriptionId": id});
         let result = |id: &Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
         match message["method"].as_str().expect("requests and notifications only") {
-            _ if self.legacy && !id.is_null() => {
-                let error = json!({"code": -32601, "message": "Method not found"});
-                self.due.push((now_us, json!({"jsonrpc": "2.0", "id": id, "error": error})));
-            }
             "server/discover" => {
                 let discovered = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
                     "capabilities": {}, "ttlMs": 0, "cacheScope": "private"});
                 self.due.push((now_us + random.below(20_000), result(id, discovered)));
+            }
+            "initialize" => {
+                let error = json!({"code": -32022, "message": "no", "data": {"supported": ["2026-07-28"]}});
+                self.due.push((now_us, json!({"jsonrpc": "2.0", "id": id, "error": error})));
             }
             "subscriptions/listen" => {
                 let acknowledged = json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
@@ -73,6 +96,7 @@ impl Script {
             _ => {
                 let marker = params["n"].as_u64().expect("each request of the world has its number");
                 let prompt = marker >= PROMPT;
+                self.ask(prompt, now_us, random);
                 let delay = if prompt { 0 } else { random.pick(&[0, 0, 10_000, 3_000_000]) };
                 let size = if prompt { 0 } else { random.pick(&[0, 10, 5_000]).min(self.answer_limit) };
                 let answer = json!({"n": marker, "pad": "z".repeat(size)});
@@ -85,6 +109,103 @@ impl Script {
                 if prompt || !random.once_in(8) {
                     self.due.push((due_us, result(id, answer)));
                 } // else it never answers
+            }
+        }
+    }
+}
+
+/// How far a legacy session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Session {
+    None,
+    /// `initialize` is answered.
+    Opened,
+    /// The client has said that it is initialized.
+    Ready,
+}
+
+impl Script {
+    /// What only a legacy server has to look after. Whether the message is to be served as any other.
+    fn legacy_message(&mut self, legacy: Legacy, message: &Value, now_us: u64, random: &mut Random) -> bool {
+        let id = &message["id"];
+        match message["method"].as_str().expect("it has one") {
+            "server/discover" => {
+                assert_ne!(self.session, Session::Ready, "VER-07: a probe in a session");
+                match legacy.on_probe {
+                    OnProbe::Error(code) => {
+                        let error = json!({"code": code, "message": "no"});
+                        self.due.push((now_us, json!({"jsonrpc": "2.0", "id": id, "error": error})));
+                    }
+                    OnProbe::Silence => {}
+                    OnProbe::Exit => self.exits = true,
+                }
+                false
+            }
+            "initialize" => {
+                // A forged refusal may lead to a second one.
+                assert_ne!(self.session, Session::Ready, "LEG-01: an initialize in a session");
+                self.session = Session::Opened;
+                self.oracle.scripted();
+                let opened = json!({"protocolVersion": legacy.version, "capabilities": {},
+                    "serverInfo": {"name": "script", "version": "1"}});
+                if random.once_in(4) {
+                    self.due.push((now_us, json!({"jsonrpc": "2.0", "id": "early", "method": "ping"})));
+                    self.asked.push(json!("early"));
+                }
+                let due_us = now_us + 1 + random.below(20_000);
+                self.due.push((due_us, json!({"jsonrpc": "2.0", "id": id, "result": opened})));
+                false
+            }
+            "notifications/initialized" => {
+                assert_eq!(self.session, Session::Opened, "LEG-01: W-16 follows the result");
+                self.session = Session::Ready;
+                false
+            }
+            method => {
+                assert_eq!(self.session, Session::Ready, "LEG-01: {method} before the session is open");
+                assert!(method != "subscriptions/listen", "LEG-08: a listen");
+                let text = message.to_string();
+                assert!(!text.contains("io.modelcontextprotocol/"), "META-08: {text}");
+                true
+            }
+        }
+    }
+
+    /// Asks the client something, with ids that the client may use as well (LEG-07).
+    fn ask(&mut self, prompt: bool, now_us: u64, random: &mut Random) {
+        let Some(legacy) = self.legacy.filter(|_| !prompt && random.once_in(3)) else { return };
+        let id = json!(random.below(6));
+        if self.asked.contains(&id) {
+            return;
+        }
+        self.asked.push(id.clone());
+        let method = random.pick(&["ping", "roots/list", "elicitation/create"]);
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {"_meta": {"progressToken": 1}}});
+        let due_us = now_us + random.below(10_000);
+        if legacy.version == "2025-03-26" && random.once_in(2) {
+            let note = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}});
+            let ping = json!({"jsonrpc": "2.0", "id": format!("{id}"), "method": "ping"});
+            self.asked.push(ping["id"].clone());
+            self.due.push((due_us, json!([note, request, ping])));
+        } else {
+            self.due.push((due_us, request));
+        }
+        if random.once_in(4) {
+            let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+            self.due.push((due_us + 1 + random.below(100_000), cancelled));
+        }
+    }
+
+    /// An answer of the client's: to a request that was asked, once, whether it was given up or not.
+    fn answered(&mut self, answer: &Value) {
+        assert!(self.legacy.is_some(), "RTE-01: a modern server is answered: {answer}");
+        assert!(answer["result"].is_object() != answer["error"].is_object(), "MSG-09: {answer}");
+        match self.asked.iter().position(|id| *id == answer["id"]) {
+            Some(at) => self.answered.push(self.asked.remove(at)),
+            // Among the garbage are one request, and duplicates.
+            None => {
+                let known = answer["id"] == 7 || self.answered.contains(&answer["id"]);
+                assert!(known, "LEG-07: nobody asked that: {answer}");
             }
         }
     }
@@ -147,6 +268,10 @@ impl Brain for Script {
 
     fn has_ended(&self) -> bool {
         self.ended && self.out.is_empty()
+    }
+
+    fn exits(&self) -> bool {
+        self.exits
     }
 
     fn oracle(&self) -> &ServerOracle {

@@ -28,10 +28,32 @@ pub(crate) struct Temper {
     pub(crate) stops_at_us: Option<u64>,
     /// It is written without the core.
     pub(crate) scripted: bool,
-    /// It does not know `server/discover`.
-    pub(crate) legacy: bool,
+    /// The program is of the legacy era.
+    pub(crate) legacy: Option<Legacy>,
     /// What it leaves behind in its group.
     pub(crate) helper: Option<Helper>,
+}
+
+/// A legacy program: the same in all its lives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Legacy {
+    pub(crate) version: &'static str,
+    pub(crate) on_probe: OnProbe,
+}
+
+/// What a legacy program does when it is asked `server/discover`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnProbe {
+    Error(i64),
+    Silence,
+    Exit,
+}
+
+impl Legacy {
+    pub(crate) fn draw(random: &mut Random) -> Self {
+        let on_probe = random.pick(&[OnProbe::Error(-32601), OnProbe::Error(-32602), OnProbe::Silence, OnProbe::Exit]);
+        Self { version: random.pick(&["2025-11-25", "2025-03-26", "2025-03-26", "2024-11-05"]), on_probe }
+    }
 }
 
 /// A process of the same group that holds the output open.
@@ -59,7 +81,7 @@ impl Temper {
             garbage_once_in: 0,
             stops_at_us: None,
             scripted: false,
-            legacy: false,
+            legacy: None,
             helper: None,
         }
     }
@@ -80,7 +102,6 @@ impl Temper {
         temper.closes_output_after = random.once_in(16).then(|| random.size(4_000));
         temper.closes_input_at_us = random.once_in(16).then(|| random.below(10_000_000));
         temper.garbage_once_in = if random.once_in(2) { 4 + random.below(60) } else { 0 };
-        temper.legacy = random.once_in(40);
         temper.helper = random.once_in(6).then(|| Helper {
             obeys_term: random.once_in(2),
             ends_at_us: random.once_in(2).then(|| random.below(30_000_000)),

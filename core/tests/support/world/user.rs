@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use mcp_wire::client::{Handle, ProgressToken, RequestOptions};
-use mcp_wire::{Filter, JsonBuf, SendError};
+use mcp_wire::{Era, Eras, Filter, JsonBuf, SendError};
 
 use super::brain::{PROMPT, instant};
 use super::{Phase, World};
@@ -45,8 +45,31 @@ impl World {
                 self.supervisor.retry_now(now);
             }
             37 if self.random.once_in(3) => self.end(),
+            38 | 39 => while self.random.once_in(2) && self.answer() {},
             _ => {}
         }
+        self.take_signals();
+        true
+    }
+
+    /// Answers one of the server's requests, in one way or another.
+    pub(super) fn answer(&mut self) -> bool {
+        let asked: Vec<_> = self.oracle.asked.iter().copied().collect();
+        if asked.is_empty() {
+            return false;
+        }
+        let (request, now) = (self.random.pick(&asked), instant(self.now_us));
+        let answered = match self.random.below(3) {
+            0 => self.supervisor.respond_unknown(request, now),
+            1 => self.supervisor.respond_error(request, -1, "no", None, now),
+            _ => self.supervisor.respond(request, mcp_wire::Json::EMPTY, now),
+        };
+        self.trace.say("user", format_args!("answers {request:?}: {answered:?}"));
+        if answered.is_ok() {
+            self.oracle.asked.remove(&request);
+            self.oracle.answered += 1;
+        }
+        assert!(matches!(answered, Ok(()) | Err(SendError::Full)), "an honest answer is refused: {answered:?}");
         self.take_signals();
         true
     }
@@ -113,6 +136,10 @@ impl World {
             Ok(handle) => {
                 assert!(!self.asked, "SHD-03: a request after the close is taken");
                 Some(handle)
+            }
+            Err(SendError::NotInThisEra) => {
+                assert!(self.oracle.era == Some(Era::Legacy) || self.eras == Eras::Legacy);
+                None
             }
             Err(SendError::Closed | SendError::Full | SendError::TooLarge { .. }) => None,
             Err(error) => panic!("an honest request is refused: {error}"),

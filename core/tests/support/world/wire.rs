@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use mcp_wire::Era;
 use serde_json::Value;
 
 /// How far a request came on the wire of one life.
@@ -25,6 +26,10 @@ pub(crate) struct Wire {
     fresh: Vec<u64>,
     requests: BTreeMap<u64, bool>,
     probed: bool,
+    /// `initialize` was written.
+    opening: bool,
+    /// W-16 was written.
+    session: bool,
     /// Bytes of the lent frames that are not written.
     lent: usize,
     /// Nothing new may begin but what was lent before, of which that much is left, and cancellations.
@@ -41,11 +46,12 @@ impl Wire {
     }
 
     /// `lent` was offered, and the first `n` bytes of it were taken.
-    pub(crate) fn wrote(&mut self, lent: &[u8], n: usize, established: bool, last_id: &mut u64) {
+    pub(crate) fn wrote(&mut self, lent: &[u8], n: usize, established: Option<Era>, last_id: &mut u64) {
         for piece in lent[..n].split_inclusive(|byte| *byte == b'\n') {
             if self.line.is_empty() && self.closed == Some(0) {
                 let rest = line_of(lent, piece);
-                assert!(!rest.contains("\"id\":"), "SHD-03: a request begins after the close: {rest}");
+                let request = rest.contains("\"id\":") && rest.contains("\"method\":");
+                assert!(!request, "SHD-03: a request begins after the close: {rest}");
             }
             self.lent = self.lent.saturating_sub(piece.len());
             self.closed = self.closed.map(|left| left.saturating_sub(piece.len()));
@@ -65,30 +71,54 @@ impl Wire {
         }
     }
 
-    fn check(&mut self, line: &[u8], established: bool, last_id: &mut u64) {
+    fn check(&mut self, line: &[u8], established: Option<Era>, last_id: &mut u64) {
         let shown = String::from_utf8_lossy(line).into_owned();
         let value: Value = serde_json::from_slice(line).unwrap_or_else(|error| panic!("FRM-01: {error}: {shown}"));
+        if let Some(batch) = value.as_array() {
+            assert!(self.session && batch.iter().all(|answer| answer.get("method").is_none()), "LEG-09: {shown}");
+            return;
+        }
         assert_eq!(value["jsonrpc"], "2.0", "MSG-02: {shown}");
-        let method =
-            value["method"].as_str().unwrap_or_else(|| panic!("RTE-01: not a request or notification: {shown}"));
+        let Some(method) = value["method"].as_str() else {
+            // Before the session is open only a ping is answered (LEG-01, LEG-05).
+            let pong = self.opening && value["result"].as_object().is_some_and(serde_json::Map::is_empty);
+            assert!(self.session || pong, "RTE-01: neither a request nor a notification: {shown}");
+            return;
+        };
+        if method == "notifications/initialized" {
+            assert!(self.opening && !core::mem::replace(&mut self.session, true), "LEG-01: {shown}");
+            assert_eq!(established, Some(Era::Legacy), "LEG-01: {shown}");
+            return;
+        }
+        if established == Some(Era::Legacy) || method == "initialize" {
+            assert!(!shown.contains("io.modelcontextprotocol/"), "META-08: {shown}");
+        }
         if let Some(id) = value.get("id") {
             let id = id.as_u64().expect("ids are minted integers");
             assert!(id > *last_id, "MSG-06: the id {id} after {last_id}: {shown}");
             *last_id = id;
+            if method == "initialize" {
+                assert!(!self.session && self.requests.is_empty() | self.probed, "LEG-01: {shown}");
+                self.opening = true;
+                self.requests.insert(id, true);
+                return;
+            }
             let meta = &value["params"]["_meta"];
-            assert!(meta["io.modelcontextprotocol/protocolVersion"].is_string(), "META-01: {shown}");
-            assert!(meta["io.modelcontextprotocol/clientCapabilities"].is_object(), "META-01: {shown}");
+            let legacy = established == Some(Era::Legacy);
+            assert!(!legacy || self.session, "LEG-01: {shown} before W-16");
+            assert!(legacy || meta["io.modelcontextprotocol/protocolVersion"].is_string(), "META-01: {shown}");
+            assert!(legacy || meta["io.modelcontextprotocol/clientCapabilities"].is_object(), "META-01: {shown}");
             if method == "server/discover" {
                 self.probed = true;
             } else {
-                assert!(established, "VER-02: {shown} before the era is known");
+                assert!(established.is_some(), "VER-02: {shown} before the era is known");
                 let marker = number(&value).expect("each request of the world has its number");
                 assert!(self.whole.insert(marker, id).is_none(), "RST-03: sent twice in one life: {shown}");
                 self.fresh.push(marker);
             }
             self.requests.insert(id, false);
         } else {
-            assert!(established, "CAN-12: {shown} before the era is known");
+            assert!(established.is_some(), "CAN-12: {shown} before the era is known");
             if method == "notifications/cancelled" {
                 let id = value["params"]["requestId"].as_u64().expect("an id of ours");
                 let cancelled = self.requests.get_mut(&id).unwrap_or_else(|| panic!("CAN-02: never sent: {shown}"));
