@@ -160,7 +160,7 @@ impl Run {
     pub(super) fn new(rest: Rest, client: Client) -> Self {
         let Rest { options, tape, mut session } = rest;
         if !options.lazy {
-            session.starting(Instant::now());
+            session.starting_unasked(Instant::now());
         }
         Self {
             session,

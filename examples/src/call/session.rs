@@ -93,6 +93,8 @@ pub(super) struct Session {
     told: bool,
     /// There is a connection to a server.
     up: bool,
+    /// The server is started whatever the script says, and whether it could be is not known yet. The end waits for that.
+    unsettled: bool,
     start_failed: bool,
     errors: bool,
     failures: bool,
@@ -120,6 +122,7 @@ impl Session {
             patience: None,
             told: false,
             up: false,
+            unsettled: false,
             start_failed: false,
             errors: false,
             failures: false,
@@ -134,6 +137,12 @@ impl Session {
         if !self.told {
             self.patience = now.checked_add(PATIENCE);
         }
+    }
+
+    /// The same, though nothing may ask for anything: even then the run tells how it went.
+    pub(super) fn starting_unasked(&mut self, now: Instant) {
+        self.starting(now);
+        self.unsettled = true;
     }
 
     /// The next line of the script; `None` at its end.
@@ -234,7 +243,7 @@ impl Session {
                         self.show(closed);
                     } else if self.closed_shown {
                         return Next::Done;
-                    } else if !self.closing && (self.abandoned.is_some() || self.all_ended()) {
+                    } else if !self.closing && (self.abandoned.is_some() || (!self.unsettled && self.all_ended())) {
                         self.closing = true;
                         return Next::Perform(Op::Close);
                     } else {
@@ -325,8 +334,10 @@ impl Session {
                     key.state = State::Open;
                 }
             }
+            Event::Started { .. } => self.unsettled = false,
             Event::StartFailed { .. } => {
                 self.patience = None;
+                self.unsettled = false;
                 self.start_failed = true;
             }
             Event::Era { .. } => {
@@ -336,6 +347,7 @@ impl Session {
             Event::IdleStopped { .. } | Event::Restarted { .. } => self.up = false,
             Event::Closed { .. } => {
                 self.patience = None;
+                self.unsettled = false;
                 self.end_all();
                 self.closed = Some(event);
                 return None;

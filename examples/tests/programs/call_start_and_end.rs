@@ -75,6 +75,18 @@ fn a_failed_start_fails_each_key() {
     );
 }
 
+// PRC-05: a script that asks for nothing still says whether the server could be started; with `--lazy` it starts none.
+#[test]
+fn an_empty_script_waits_for_the_start() {
+    let (ended, events) = on().call(["--script", "-", "--", "/nowhere/at/all"], "");
+    assert_eq!((ended.code(), kinds(&events)), (Some(3), vec!["start_failed", "closed"]));
+    let (ended, events) = on().call(["--script", "-", "--", DEMO], "");
+    assert_eq!((ended.code(), kinds(&events).first()), (Some(0), Some(&"started")));
+    assert_eq!(events.last().expect("events")["exit"], json!({"code": 0}));
+    let (ended, events) = on().call(["--lazy", "--script", "-", "--", "/nowhere/at/all"], "");
+    assert_eq!((ended.code(), kinds(&events)), (Some(0), vec!["closed"]));
+}
+
 // VER-04, VER-09: a server that is silent for the probe's time counts as one of the legacy era; one that is silent to the handshake too is given up.
 #[test]
 fn a_silent_server_is_given_up() {
