@@ -5,9 +5,25 @@ use alloc::vec::Vec;
 
 use memchr::memchr2;
 
+use crate::SendError;
+use crate::config::NAME_LIMIT;
+
 /// Appends text that is JSON already.
 pub(crate) fn raw(out: &mut Vec<u8>, json: &str) {
     out.extend_from_slice(json.as_bytes());
+}
+
+/// Whether a peer reads a method of this length: what counts is the string on the wire, its quotes and escapes (LIM-03).
+pub(crate) fn check_method(method: &str) -> Result<(), SendError> {
+    // No byte takes more than six.
+    if method.len() <= (NAME_LIMIT - 2) / 6 {
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    if method.len() <= NAME_LIMIT {
+        string(&mut text, method);
+    }
+    if (1..=NAME_LIMIT).contains(&text.len()) { Ok(()) } else { Err(SendError::MethodTooLong) }
 }
 
 /// Appends `text` as a JSON string. Besides what JSON wants escaped, U+2028 and U+2029 leave as `\u2028` and `\u2029`:

@@ -209,6 +209,8 @@ pub enum SendError {
     TokenInUse,
     /// The method is the core's own and cannot be sent by hand (`notifications/cancelled`, `subscriptions/listen` and the like).
     ReservedMethod,
+    /// The method is longer than a peer reads: its JSON string has more than [`NAME_LIMIT`](crate::config::NAME_LIMIT) bytes (LIM-03).
+    MethodTooLong,
     /// The era of this connection has no such message (RTE-02).
     NotInThisEra,
     /// The legacy client has not said that it is initialized (LEG-08).
@@ -238,6 +240,7 @@ impl fmt::Display for SendError {
             Self::ReservedMethod => {
                 f.write_str("this method is sent by the core itself; use the operation that stands for it")
             }
+            Self::MethodTooLong => f.write_str("the method is longer than a peer reads"),
             Self::NotInThisEra => f.write_str("the negotiated protocol revision has no such message"),
             Self::NotInitialized => {
                 f.write_str("the client has not said that it is initialized; only ping may be sent")

@@ -8,27 +8,33 @@ mod envelope_model;
 mod json;
 
 mod choices;
+mod client;
 mod lifecycle;
 mod lines;
 mod round_trip;
 mod salvage;
+mod server;
 mod world;
 
+pub use client::client;
 pub use lifecycle::lifecycle;
 pub use lines::{envelope, frames};
 pub use round_trip::round_trip;
 pub use salvage::salvage;
+pub use server::server;
 pub use world::world;
 
 /// A target: its name and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 8] = [
     ("frames", frames),
     ("envelope", envelope),
     ("salvage", salvage),
     ("round_trip", round_trip),
+    ("client", client),
+    ("server", server),
     ("lifecycle", lifecycle),
     ("world", world),
 ];

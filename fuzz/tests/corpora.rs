@@ -58,6 +58,18 @@ fn round_trip() {
 }
 
 #[test]
+fn client() {
+    // MSG-06, CAN-02, SHD-03, LIM-04
+    replay("client", mcp_wire_fuzz::client);
+}
+
+#[test]
+fn server() {
+    // MSG-07, CAN-06, LIM-04, RTE-09
+    replay("server", mcp_wire_fuzz::server);
+}
+
+#[test]
 fn lifecycle() {
     // PRC-04, SHD-01
     replay("lifecycle", mcp_wire_fuzz::lifecycle);

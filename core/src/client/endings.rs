@@ -91,17 +91,21 @@ impl Connection {
     /// Deadlines that have passed.
     pub(super) fn expire(&mut self) {
         let start_timeout = ConnectionError::StartTimeout { output_seen: self.output_seen };
-        match &self.stage {
-            Stage::Probing(probe) => match probe.due(self.now) {
-                None => {}
-                // It is not cancelled (CAN-12).
-                Some(Due::Silent) => self.settle(Verdict::Legacy { version: None, code: None }, None),
-                Some(Due::Start) => self.fail(start_timeout),
-            },
-            Stage::Opening(opening) if opening.start_deadline.is_some_and(|at| at <= self.now) => {
+        let due = match &self.stage {
+            Stage::Probing(probe) => probe.due(self.now),
+            _ => None,
+        };
+        match due {
+            None => {}
+            // It is not cancelled (CAN-12).
+            Some(Due::Silent) => self.settle(Verdict::Legacy { version: None, code: None }, None),
+            Some(Due::Start) => self.fail(start_timeout.clone()),
+        }
+        // The handshake that a silent server gets may come too late at once.
+        if let Stage::Opening(opening) = &self.stage {
+            if opening.start_deadline.is_some_and(|at| at <= self.now) {
                 self.fail(start_timeout);
             }
-            _ => {}
         }
         while let Some(slot) = self.table.pop_due(self.now) {
             self.give_up(slot, Cause::TimedOut, Some(Some("timeout")));

@@ -22,11 +22,11 @@ const RESERVED_NOTIFICATIONS: [&str; 3] =
     ["notifications/cancelled", "notifications/initialized", "notifications/progress"];
 
 pub(super) fn check_request(method: &str) -> Result<(), SendError> {
-    if RESERVED_REQUESTS.contains(&method) { Err(SendError::ReservedMethod) } else { Ok(()) }
+    if RESERVED_REQUESTS.contains(&method) { Err(SendError::ReservedMethod) } else { encode::check_method(method) }
 }
 
 pub(super) fn check_notification(method: &str) -> Result<(), SendError> {
-    if RESERVED_NOTIFICATIONS.contains(&method) { Err(SendError::ReservedMethod) } else { Ok(()) }
+    if RESERVED_NOTIFICATIONS.contains(&method) { Err(SendError::ReservedMethod) } else { encode::check_method(method) }
 }
 
 /// The progress token of a request, as its frame gives it.

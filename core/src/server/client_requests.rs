@@ -7,7 +7,7 @@ use core::time::Duration;
 use super::{ClientRequest, Connection, Event, Session, Signal, answers};
 use crate::client::Dropped;
 use crate::send_buffer::{FrameNumber, Progress};
-use crate::{Cause, Delivery, DropReason, ErrorObject, Id, Instant, Json, SendError, UnreadableReason};
+use crate::{Cause, Delivery, DropReason, ErrorObject, Id, Instant, Json, SendError, UnreadableReason, encode};
 
 /// So many requests that have ended are remembered, to tell a late answer from an unknown one.
 const REMEMBERED: usize = 64;
@@ -142,6 +142,7 @@ impl Connection {
     /// # Errors
     /// They change nothing. [`SendError::Ended`]: the session is not open any more. [`SendError::NotInitialized`]: the client has not said
     /// `notifications/initialized`, and the method is not `ping` (LEG-08). [`SendError::ReservedMethod`]: the method is a client's.
+    /// [`SendError::MethodTooLong`].
     /// [`SendError::ParamsNotAnObject`]. [`SendError::Full`]: as many requests as allowed are in flight, or the outgoing queue is full; there
     /// is no signal for when to try again. [`SendError::TooLarge`]. [`SendError::Closed`]: the input has ended, so that no answer can come.
     pub fn request_client(
@@ -157,6 +158,7 @@ impl Connection {
         if method == "initialize" {
             return Err(SendError::ReservedMethod);
         }
+        encode::check_method(method)?;
         if params.is_some_and(|params| !params.is_object()) {
             return Err(SendError::ParamsNotAnObject);
         }
@@ -202,6 +204,7 @@ impl Connection {
         if RESERVED.contains(&method) {
             return Err(SendError::ReservedMethod);
         }
+        encode::check_method(method)?;
         if params.is_some_and(|params| !params.is_object()) {
             return Err(SendError::ParamsNotAnObject);
         }

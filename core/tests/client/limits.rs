@@ -164,3 +164,17 @@ fn giant_ids_name_nothing() {
     assert!(matches!(client.progress(&giant, "1"), Seen::Dropped(DropReason::UnknownProgressToken, ..)));
     assert_eq!(client.conn.in_flight(), 1);
 }
+
+// LIM-03: what no peer reads is not sent; what counts is the string on the wire, with its quotes and escapes.
+#[test]
+fn a_method_that_no_peer_reads_is_refused() {
+    let mut client = Client::ready(Config::new("c", "1"));
+    for (method, fits) in
+        [("m".repeat(1022), true), ("m".repeat(1023), false), ("\u{1}".repeat(170), true), ("\u{1}".repeat(171), false)]
+    {
+        let want = if fits { Ok(()) } else { Err(SendError::MethodTooLong) };
+        assert_eq!(client.conn.request(&method, None, options(), client.now).map(|_| ()), want);
+        assert_eq!(client.notify(&method), want);
+        assert_eq!(client.wire().len(), if fits { 2 } else { 0 });
+    }
+}

@@ -190,6 +190,22 @@ fn the_start_up_limit_bounds_everything() {
     assert!(client.signals().is_empty());
 }
 
+// VER-04, case 080: a host that slept over both limits fails the start at once, and a second look at the clock changes nothing.
+#[test]
+fn a_start_that_slept_over_both_limits_fails_at_once() {
+    let mut config = Config::new("c", "1");
+    (config.start_timeout, config.probe_timeout) = (ms(3000), ms(300));
+    let mut client = Client::new(config);
+    client.open();
+    assert_eq!(client.wire().len(), 1);
+    client.pass(60_000);
+    assert_eq!(client.signals(), [Signal::Failed(ConnectionError::StartTimeout { output_seen: false })]);
+    assert_eq!(client.conn.poll_timeout(), None);
+    assert!(client.wire().is_empty(), "no handshake is begun that is too late already");
+    client.pass(0);
+    assert!(client.signals().is_empty());
+}
+
 // case 020: a server that frames with headers gets its own error at once; after the start it is one more unreadable line.
 #[test]
 fn header_framing_is_named_during_the_start() {

@@ -322,3 +322,18 @@ fn a_server_that_stops_still_takes_answers() {
     assert_eq!(peer.signals(), ended(open, Cause::Closed, Delivery::NotSent));
     assert_eq!(peer.server.poll_timeout(), None);
 }
+
+// LIM-03: what no peer reads is not sent.
+#[test]
+fn a_method_that_no_client_reads_is_refused() {
+    let (mut peer, session) = peer();
+    let options = ClientRequestOptions::default();
+    for method in ["m".repeat(1023), "\u{1}".repeat(171)] {
+        let refused = peer.server.request_client(session, &method, None, options, peer.now);
+        assert_eq!(refused, Err(SendError::MethodTooLong));
+        assert_eq!(peer.server.notify_client(session, &method, None, peer.now), Err(SendError::MethodTooLong));
+    }
+    assert!(peer.read().is_empty());
+    peer.server.request_client(session, &"m".repeat(1022), None, options, peer.now).expect("sent");
+    assert_eq!(peer.read().len(), 1);
+}

@@ -4,6 +4,9 @@
 
 use crate::json::{self, Members, integer};
 
+/// Bytes of an id, a token or a method, quotes and all.
+const NAME_LIMIT: usize = 1024;
+
 /// Says what `line` is, as `chunks::say` does; `None` where the model cannot tell.
 pub fn model(line: &[u8]) -> Option<String> {
     let len = line.len();
@@ -23,7 +26,11 @@ pub fn model(line: &[u8]) -> Option<String> {
     let all = |name: &str| members.iter().filter(|(key, _)| key == name).map(|(_, value)| *value).collect::<Vec<_>>();
     let one = |name: &str| all(name).first().copied();
     let string = |token: &str| serde_json::from_str::<String>(token).ok();
-    let id_ok = |token: &&str| if token.starts_with('"') { string(token).is_some() } else { integer(token).is_some() };
+    // LIM-03: what is longer than a name may be is none.
+    let id_ok = |token: &&str| {
+        token.len() <= NAME_LIMIT
+            && if token.starts_with('"') { string(token).is_some() } else { integer(token).is_some() }
+    };
     let id = one("id").filter(id_ok);
     let [method, result, error] = ["method", "result", "error"].map(one);
     let error_members =
@@ -48,6 +55,7 @@ pub fn model(line: &[u8]) -> Option<String> {
     } else {
         let params = one("params").unwrap_or("-");
         match (method, result, error) {
+            (Some(method), None, None) if method.len() > NAME_LIMIT => None,
             (Some(method), None, None) => match (string(method), one("id")) {
                 (Some(method), None) => Some(format!("notification {method} {params}")),
                 (Some(method), Some(_)) => id.map(|id| format!("request {id} {method} {params}")),
