@@ -26,7 +26,7 @@ async fn drive() {
     let tools: Value = client.call("tools/list", json!({})).await.expect("a list");
     let names: Vec<&str> =
         tools["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
-    assert_eq!(names, ["echo", "add", "steps", "hang"]);
+    assert_eq!(names, ["echo", "add", "steps", "hang", "change"]);
 
     let params = json!({"name": "add", "arguments": {"a": 40, "b": 2}});
     let sum: Value = client.call("tools/call", params).await.expect("a sum");

@@ -10,7 +10,7 @@ use client_support::{builder, events_until, exists, in_time, script, until};
 use mcp_wire::client::ListenEnd;
 use mcp_wire::lifecycle::{EndReason, Escalation, ExitStatus};
 use mcp_wire_tokio::{
-    CallError, Cause, Client, ClientEvent, Delivery, Filter, ListenEvent, ServerCommand, StartFailedKind, Stderr,
+    CallError, Cause, Client, ClientEvent, Delivery, Eras, Filter, ListenEvent, ServerCommand, StartFailedKind, Stderr,
 };
 use serde_json::Value;
 
@@ -70,12 +70,13 @@ async fn a_server_that_closes_its_output_is_ended() {
     assert!(!exists(*pid), "spawn has ended the process when it fails");
 }
 
-// VER-09: a server of an earlier revision gives one clear error, and its process is ended
+// VER-09: to a client that speaks the modern era alone, a server of an earlier revision is one clear error, and its process is ended
 #[tokio::test]
 async fn a_legacy_server_is_a_clear_error() {
     let command =
         script(r#"next; say '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}'; serve"#);
-    let error = in_time("the failure", builder().spawn(command)).await.expect_err("a legacy server");
+    let builder = builder().eras(Eras::Modern);
+    let error = in_time("the failure", builder.spawn(command)).await.expect_err("a legacy server");
     assert_eq!(error.kind(), StartFailedKind::LegacyServer);
     assert!(error.to_string().contains("initialize"), "{error}");
 }

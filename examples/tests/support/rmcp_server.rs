@@ -5,14 +5,19 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool,
+    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ServerCapabilities, ServerConfig,
+    SubscriptionFilter, Tool,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
-#[derive(Clone)]
-struct Small;
+#[derive(Clone, Default)]
+struct Small {
+    /// How often the tools have changed; each listen waits for that.
+    changes: watch::Sender<u32>,
+}
 
 fn schema(value: Value) -> Arc<JsonObject> {
     let Value::Object(object) = value else { unreachable!("an object literal") };
@@ -21,7 +26,7 @@ fn schema(value: Value) -> Arc<JsonObject> {
 
 impl ServerHandler for Small {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build())
     }
 
     async fn list_tools(
@@ -38,7 +43,8 @@ impl ServerHandler for Small {
             Tool::new("echo", "Returns the text.", text),
             Tool::new("add", "Adds two numbers.", numbers),
             Tool::new("steps", "Reports three steps of progress.", nothing.clone()),
-            Tool::new("hang", "Waits until it is cancelled, and says so on standard error.", nothing),
+            Tool::new("hang", "Waits until it is cancelled, and says so on standard error.", nothing.clone()),
+            Tool::new("change", "Says that the tools have changed.", nothing),
         ]))
     }
 
@@ -71,14 +77,38 @@ impl ServerHandler for Small {
                 eprintln!("hang was cancelled");
                 String::new()
             }
+            "change" => {
+                if context.protocol_version() == Some(ProtocolVersion::V_2026_07_28) {
+                    self.changes.send_modify(|changes| *changes += 1);
+                } else {
+                    context.peer.notify_tool_list_changed().await.expect("the client is there");
+                }
+                "changed".to_owned()
+            }
             other => return Err(ErrorData::invalid_params(format!("no tool {other}"), None)),
         };
         Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        // From the first on: rmcp acknowledges before it calls this, so a change may have come in between.
+        let (mut changes, mut told) = (self.changes.subscribe(), 0);
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                Ok(now) = changes.wait_for(|changes| *changes != told) => told = *now,
+            }
+            context.sink().notify_tool_list_changed().await.expect("the client is there");
+        }
     }
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
-    let service = Small.serve(rmcp::transport::stdio()).await.expect("the client opens");
+    let service = Small::default().serve(rmcp::transport::stdio()).await.expect("the client opens");
     service.waiting().await.expect("the service ends well");
 }
