@@ -4,5 +4,11 @@
 pub mod client;
 pub mod process;
 pub mod server;
-#[cfg(unix)]
 pub mod stdio;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(not(any(unix, windows)))]
+compile_error!(
+    "processes and standard streams are known on Unix and on Windows; elsewhere use the crate `mcp-wire` alone"
+);

@@ -3,10 +3,8 @@
 use std::ops::Deref;
 
 use mcp_wire_driver::client::{Options, StartError};
-use smol::io::{AsyncRead, AsyncWrite};
-
-#[cfg(unix)]
 use mcp_wire_driver::process::ServerCommand;
+use smol::io::{AsyncRead, AsyncWrite};
 
 use crate::clock::Clock;
 use crate::driver::Driver;
@@ -53,7 +51,6 @@ impl Client {
     ///
     /// # Errors
     /// Why the server could not be started or never came up; its process tree has ended then.
-    #[cfg(unix)]
     pub async fn spawn(command: ServerCommand) -> Result<Self, StartError> {
         Self::anonymous_builder().spawn(command).await
     }
@@ -119,7 +116,6 @@ impl Builder {
     ///
     /// # Errors
     /// Why the server could not be started or never came up; its process tree has ended then.
-    #[cfg(unix)]
     pub async fn spawn(self, command: ServerCommand) -> Result<Client, StartError> {
         let lazy = self.options.is_lazy();
         let client = self.start(command)?;
@@ -133,7 +129,6 @@ impl Builder {
     ///
     /// # Errors
     /// A configuration that contradicts itself.
-    #[cfg(unix)]
     pub fn start(self, command: ServerCommand) -> Result<Client, StartError> {
         let (client, driver) = self.start_parts(command)?;
         smol::spawn(driver).detach();
@@ -144,7 +139,6 @@ impl Builder {
     ///
     /// # Errors
     /// A configuration that contradicts itself.
-    #[cfg(unix)]
     pub fn start_parts(self, command: ServerCommand) -> Result<(Client, Driver), StartError> {
         let clock = Clock::new();
         let (handle, link) = self.options.with_process(&command, move || clock.now())?;

@@ -47,10 +47,12 @@ mod clock;
 mod driver;
 #[cfg(unix)]
 mod pipe;
-#[cfg(unix)]
+#[cfg_attr(windows, path = "process_windows.rs")]
 mod process;
+#[cfg(windows)]
+mod pump;
 mod server;
-#[cfg(unix)]
+#[cfg_attr(windows, path = "stdio_windows.rs")]
 mod stdio;
 
 pub use client::{Builder as ClientBuilder, Client};
@@ -66,9 +68,7 @@ pub use mcp_wire_driver::server::{
     Builder as ServerBuilder, Call, Cancelled, LegacyClient, LegacyRequest, LegacyRequestError, Publisher, RpcError,
     ServeError, Server, StopHandle, TaskProgress,
 };
-#[cfg(unix)]
-pub use server::stdio;
-pub use server::{ServeExt, Transport};
+pub use server::{ServeExt, Transport, stdio};
 // All other words: the core, and what the runtimes share (`mcp_wire_driver::client::Call` is a request of the client's).
 #[doc(no_inline)]
 pub use {mcp_wire, mcp_wire_driver};

@@ -11,14 +11,15 @@ use std::task::{Context, Poll};
 use mcp_wire_driver::process::{ChildTree, ServerCommand, SpawnError, spawn};
 use smol::Async;
 
-use crate::pipe;
+pub(crate) use crate::pipe::Receiver;
+use crate::pipe::Sender;
 
 /// A spawned server whose ends smol can wait for.
 pub(crate) struct Piped {
     pub(crate) child: ChildTree,
-    pub(crate) input: pipe::Sender,
-    pub(crate) output: pipe::Receiver,
-    pub(crate) stderr: Option<pipe::Receiver>,
+    pub(crate) input: Sender,
+    pub(crate) output: Receiver,
+    pub(crate) stderr: Option<Receiver>,
     pub(crate) exit: ExitNotice,
 }
 
@@ -36,10 +37,10 @@ pub(crate) fn spawn_blocking(command: &Arc<ServerCommand>) -> Spawning {
         let exit = ExitNotice::new(&spawned.child).map_err(other)?;
         Ok(Piped {
             child: spawned.child,
-            input: pipe::Sender::pipe(spawned.stdin.into()).map_err(other)?,
-            output: pipe::Receiver::pipe(spawned.stdout.into()).map_err(other)?,
+            input: Sender::pipe(spawned.stdin.into()).map_err(other)?,
+            output: Receiver::pipe(spawned.stdout.into()).map_err(other)?,
             stderr: match spawned.stderr {
-                Some(stderr) => Some(pipe::Receiver::pipe(stderr.into()).map_err(other)?),
+                Some(stderr) => Some(Receiver::pipe(stderr.into()).map_err(other)?),
                 None => None,
             },
             exit,

@@ -36,7 +36,6 @@ type Writer = Box<dyn AsyncWrite + Unpin + Send>;
 pub struct Transport(Streams);
 
 enum Streams {
-    #[cfg(unix)]
     Stdio,
     Pair(Reader, Writer),
 }
@@ -51,7 +50,6 @@ enum Streams {
 /// # Ok(())
 /// # }
 /// ```
-#[cfg(unix)]
 pub const fn stdio() -> Transport {
     Transport(Streams::Stdio)
 }
@@ -65,7 +63,6 @@ impl<R: AsyncRead + Unpin + Send + 'static, W: AsyncWrite + Unpin + Send + 'stat
 impl std::fmt::Debug for Transport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.0 {
-            #[cfg(unix)]
             Streams::Stdio => "Transport(stdio)",
             Streams::Pair(..) => "Transport(streams)",
         })
@@ -73,10 +70,7 @@ impl std::fmt::Debug for Transport {
 }
 
 /// What must live as long as the streams do.
-#[cfg(unix)]
 type Guard = Option<mcp_wire_driver::stdio::StdioGuard>;
-#[cfg(not(unix))]
-type Guard = ();
 
 impl Transport {
     /// A stream that is read and written.
@@ -86,15 +80,11 @@ impl Transport {
 
     fn open(self, guarded: bool) -> Result<(Reader, Writer, Guard), ServeError> {
         match self.0 {
-            #[cfg(unix)]
             Streams::Stdio => {
                 let (reader, writer, guard) = crate::stdio::open(guarded)?;
                 Ok((Box::new(reader), Box::new(writer), Some(guard)))
             }
-            Streams::Pair(reader, writer) => {
-                let _ = guarded;
-                Ok((reader, writer, Guard::default()))
-            }
+            Streams::Pair(reader, writer) => Ok((reader, writer, None)),
         }
     }
 }

@@ -3,10 +3,8 @@
 use std::ops::Deref;
 
 use mcp_wire_driver::client::{Options, StartError};
-use tokio::io::{AsyncRead, AsyncWrite};
-
-#[cfg(unix)]
 use mcp_wire_driver::process::ServerCommand;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::clock::Clock;
 use crate::driver::Driver;
@@ -56,7 +54,6 @@ impl Client {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    #[cfg(unix)]
     pub async fn spawn(command: ServerCommand) -> Result<Self, StartError> {
         Self::anonymous_builder().spawn(command).await
     }
@@ -128,7 +125,6 @@ impl Builder {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    #[cfg(unix)]
     pub async fn spawn(self, command: ServerCommand) -> Result<Client, StartError> {
         let lazy = self.options.is_lazy();
         let client = self.start(command)?;
@@ -145,7 +141,6 @@ impl Builder {
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    #[cfg(unix)]
     pub fn start(self, command: ServerCommand) -> Result<Client, StartError> {
         let (client, driver) = self.start_parts(command)?;
         tokio::spawn(driver);
@@ -156,7 +151,6 @@ impl Builder {
     ///
     /// # Errors
     /// A configuration that contradicts itself.
-    #[cfg(unix)]
     pub fn start_parts(self, command: ServerCommand) -> Result<(Client, Driver), StartError> {
         let clock = Clock::new();
         let (handle, link) = self.options.with_process(&command, move || clock.now())?;

@@ -3,34 +3,25 @@
 
 use std::fmt;
 use std::future::Future;
-#[cfg(unix)]
 use std::mem::MaybeUninit;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use mcp_wire_driver::client::{Link, Output, Todo, Turn, Wrote};
+use mcp_wire_driver::process::{ServerCommand, SpawnError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::JoinHandle;
 
 use crate::clock::{Clock, Timer};
-#[cfg(unix)]
-use crate::process::{ExitNotice, Piped, spawn_blocking};
-
-#[cfg(unix)]
-use std::{sync::Arc, time::Duration};
-
-#[cfg(unix)]
-use mcp_wire_driver::process::{ServerCommand, SpawnError};
-#[cfg(unix)]
-use tokio::net::unix::pipe;
-#[cfg(unix)]
-use tokio::task::JoinHandle;
+use crate::process::{ExitNotice, Piped, Receiver, spawn_blocking};
 
 /// Reads of one end before the others get their turn.
 const READS: usize = 16;
 /// Rounds before other tasks get theirs.
 const ROUNDS: usize = 32;
 /// Longest wait for our standard error to take the last of the server's.
-#[cfg(unix)]
 const FLUSH: Duration = Duration::from_millis(250);
 
 type Reader = Pin<Box<dyn AsyncRead + Send>>;
@@ -66,16 +57,14 @@ pub struct Driver {
     /// The writer takes nothing more in this poll.
     blocked: bool,
     timer: Timer,
-    #[cfg(unix)]
     process: Option<Process>,
 }
 
 /// What only a process has.
-#[cfg(unix)]
 struct Process {
     command: Arc<ServerCommand>,
     spawning: Option<JoinHandle<Result<Piped, SpawnError>>>,
-    stderr: Option<pipe::Receiver>,
+    stderr: Option<Receiver>,
     exit: Option<ExitNotice>,
     /// It is to be reaped once our standard error has the last of its own.
     reaping: Option<Timer>,
@@ -96,7 +85,6 @@ impl Driver {
         driver
     }
 
-    #[cfg(unix)]
     pub(crate) fn of_process(link: Link, clock: Clock, command: ServerCommand) -> Self {
         let mut driver = Self::new(link, clock);
         driver.process = Some(Process {
@@ -121,7 +109,6 @@ impl Driver {
             wrote: Wrote::default(),
             blocked: false,
             timer: Timer::new(clock),
-            #[cfg(unix)]
             process: None,
         }
     }
@@ -187,11 +174,7 @@ impl Driver {
         self.wrote.spent = self.held.take().map(|(bytes, _)| bytes);
         let input = self.input.take();
         // Only the drop closes a pipe (case 133), and only a shutdown surely closes a stream.
-        #[cfg(unix)]
-        let stream = self.process.is_none();
-        #[cfg(not(unix))]
-        let stream = true;
-        if stream {
+        if self.process.is_none() {
             self.closing = input;
         }
     }
@@ -200,7 +183,6 @@ impl Driver {
         self.close_input();
         self.closing = None;
         self.output = None;
-        #[cfg(unix)]
         if let Some(process) = &mut self.process {
             process.stderr = None;
             process.exit = None;
@@ -228,13 +210,11 @@ impl Driver {
         match todo {
             Todo::CloseInput => self.close_input(),
             Todo::CloseAll => self.close_all(),
-            #[cfg(unix)]
             Todo::Spawn => {
                 if let Some(process) = &mut self.process {
                     process.spawning = Some(spawn_blocking(&process.command));
                 }
             }
-            #[cfg(unix)]
             Todo::Reap => {
                 self.close_all();
                 if let Some(process) = &mut self.process {
@@ -247,7 +227,6 @@ impl Driver {
     }
 
     /// Looks after what only a process has. Whether something happened.
-    #[cfg(unix)]
     fn poll_process(&mut self, cx: &mut Context<'_>) -> bool {
         let mut any = self.poll_spawning(cx);
         let Self { process: Some(process), link, .. } = self else { return any };
@@ -272,12 +251,6 @@ impl Driver {
         any
     }
 
-    #[cfg(not(unix))]
-    fn poll_process(&mut self, _: &mut Context<'_>) -> bool {
-        false
-    }
-
-    #[cfg(unix)]
     fn poll_spawning(&mut self, cx: &mut Context<'_>) -> bool {
         let Self { process: Some(process), link, .. } = self else { return false };
         let Some(spawning) = &mut process.spawning else { return false };
@@ -303,7 +276,6 @@ impl Driver {
 }
 
 /// Standard error is drained from the first moment to the last, before the handshake too (case 086).
-#[cfg(unix)]
 fn read_stderr(process: &mut Process, link: &mut Link, cx: &mut Context<'_>) {
     if process.stderr.is_none() {
         return;

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mcp_wire_driver::process::{ChildTree, ServerCommand, SpawnError, spawn};
-use tokio::net::unix::pipe;
+pub(crate) use tokio::net::unix::pipe::Receiver;
+use tokio::net::unix::pipe::Sender;
 use tokio::task::JoinHandle;
 
 /// A spawned server whose ends tokio can wait for.
 pub(crate) struct Piped {
     pub(crate) child: ChildTree,
-    pub(crate) input: pipe::Sender,
-    pub(crate) output: pipe::Receiver,
-    pub(crate) stderr: Option<pipe::Receiver>,
+    pub(crate) input: Sender,
+    pub(crate) output: Receiver,
+    pub(crate) stderr: Option<Receiver>,
     pub(crate) exit: ExitNotice,
 }
 
@@ -30,10 +31,10 @@ pub(crate) fn spawn_blocking(command: &Arc<ServerCommand>) -> JoinHandle<Result<
         let exit = ExitNotice::new(&spawned.child).map_err(other)?;
         Ok(Piped {
             child: spawned.child,
-            input: pipe::Sender::from_owned_fd(spawned.stdin.into()).map_err(other)?,
-            output: pipe::Receiver::from_owned_fd(spawned.stdout.into()).map_err(other)?,
+            input: Sender::from_owned_fd(spawned.stdin.into()).map_err(other)?,
+            output: Receiver::from_owned_fd(spawned.stdout.into()).map_err(other)?,
             stderr: match spawned.stderr {
-                Some(stderr) => Some(pipe::Receiver::from_owned_fd(stderr.into()).map_err(other)?),
+                Some(stderr) => Some(Receiver::from_owned_fd(stderr.into()).map_err(other)?),
                 None => None,
             },
             exit,
@@ -45,7 +46,7 @@ pub(crate) fn spawn_blocking(command: &Arc<ServerCommand>) -> JoinHandle<Result<
 ///
 /// A pidfd is no pipe, but all that is asked of it is readiness; the safe constructors of tokio's `AsyncFd` are deprecated for an unsafe one.
 pub(crate) struct ExitNotice {
-    descriptor: pipe::Receiver,
+    descriptor: Receiver,
 }
 
 impl ExitNotice {
@@ -54,7 +55,7 @@ impl ExitNotice {
     }
 
     fn from_descriptor(descriptor: OwnedFd) -> io::Result<Self> {
-        Ok(Self { descriptor: pipe::Receiver::from_owned_fd_unchecked(descriptor)? })
+        Ok(Self { descriptor: Receiver::from_owned_fd_unchecked(descriptor)? })
     }
 
     /// Ready once the child has exited. An error of the runtime, which is shutting down then, is no exit.

@@ -1,6 +1,8 @@
 //! Owns how callers end things: cancel, close, kill, the last handle gone, the driver gone; and the one moment in which
 //! that has to wait, a write. It must not know frames.
 
+use std::sync::Arc;
+
 use mcp_wire::client::Handle;
 use mcp_wire::lifecycle::{Escalation, Outcome};
 use mcp_wire::{Cause, Delivery, Instant};
@@ -9,8 +11,7 @@ use super::error::{CallError, CloseError};
 use super::events::ClientEvent;
 use super::shared::{Deferred, Kind, State, Wait};
 use super::tape::{TapeFact, TapeOp};
-#[cfg(unix)]
-use {crate::process::ChildTree, std::sync::Arc};
+use crate::process::ChildTree;
 
 impl State {
     /// Gives a request or listen up.
@@ -85,7 +86,7 @@ impl State {
 
     /// Ends everything although nobody knows how the process ends. Gives the child, to be dropped (killed) after the lock is released.
     #[must_use]
-    pub(super) fn end_without_outcome(&mut self, now: Instant) -> ChildToKill {
+    pub(super) fn end_without_outcome(&mut self, now: Instant) -> Option<Arc<ChildTree>> {
         if !self.is_over() {
             self.writing = false;
             self.kill(now);
@@ -95,10 +96,7 @@ impl State {
             self.tell(ClientEvent::Closed { exit: None, escalation, restarts });
             self.finish(Err(CloseError::DriverStopped));
         }
-        #[cfg(unix)]
-        return self.child.take();
-        #[cfg(not(unix))]
-        return None;
+        self.child.take()
     }
 
     /// It is over: everybody who still waits is told.
@@ -124,8 +122,3 @@ impl State {
         }
     }
 }
-
-#[cfg(unix)]
-pub(super) type ChildToKill = Option<Arc<ChildTree>>;
-#[cfg(not(unix))]
-pub(super) type ChildToKill = Option<()>;

@@ -14,9 +14,7 @@ use super::shared::{Locked, Shared};
 use super::stderr::StderrSink;
 use super::tape::{ProcessFact, TapeFact};
 use super::turn::{Output, Todo, Turn, Wrote};
-#[cfg(unix)]
-use crate::process::ChildTree;
-use crate::process::SpawnError;
+use crate::process::{ChildTree, SpawnError};
 use crate::server::TaskSet;
 
 /// The driver's end of a connection. Each method takes the lock once, and wakes whoever is concerned after releasing it.
@@ -203,13 +201,10 @@ impl Link {
             if state.abandoned || state.is_over() {
                 turn.over = true;
                 // A child that is still here was given up: its drop hands it to the reaper (PRC-05).
-                #[cfg(unix)]
-                {
-                    let child = state.child.take();
-                    drop(state);
-                    drop(child);
-                    state = self.shared.lock();
-                }
+                let child = state.child.take();
+                drop(state);
+                drop(child);
+                state = self.shared.lock();
                 break;
             }
             let Some(step) = state.engine.supervisor_mut().poll_step() else { break };
@@ -220,13 +215,9 @@ impl Link {
                 Step::Reap => Some(Todo::Reap),
                 Step::GiveUp => Some(Todo::CloseAll),
                 signal => {
-                    #[cfg(unix)]
                     let child = state.child.clone();
                     drop(state);
-                    #[cfg(unix)]
                     let empty = child.and_then(|child| send(&child, signal));
-                    #[cfg(not(unix))]
-                    let empty = group_step(signal);
                     state = self.shared.lock();
                     if let Some(empty) = empty {
                         state.tape(TapeFact::Process(ProcessFact::GroupSignalled { empty }), now);
@@ -267,7 +258,6 @@ impl Link {
     }
 
     /// [`Todo::Spawn`] succeeded. Whether the process is wanted: if not, close all ends; it is killed already.
-    #[cfg(unix)]
     pub fn spawned(&mut self, child: ChildTree, stderr_piped: bool) -> bool {
         self.recv.reset();
         self.paused = false;
@@ -303,7 +293,6 @@ impl Link {
     }
 
     /// The exit notice is there: looks how the process has exited. `false` if it has not.
-    #[cfg(unix)]
     pub fn look_for_exit(&mut self) -> bool {
         let now = self.shared.now();
         let mut state = self.shared.lock();
@@ -320,15 +309,12 @@ impl Link {
     pub fn reap(&mut self) {
         let now = self.shared.now();
         let mut state = self.shared.lock();
-        #[cfg(unix)]
-        {
-            let child = state.child.take();
-            drop(state);
-            // It has exited, so this returns at once.
-            let _ = child.as_ref().and_then(|child| child.reap());
-            drop(child);
-            state = self.shared.lock();
-        }
+        let child = state.child.take();
+        drop(state);
+        // It has exited, so this returns at once.
+        let _ = child.as_ref().and_then(|child| child.reap());
+        drop(child);
+        state = self.shared.lock();
         state.tape(TapeFact::Process(ProcessFact::Reaped), now);
         state.engine.supervisor_mut().reaped(now);
         state.pump(now);
@@ -404,7 +390,6 @@ fn report(state: &mut Locked<'_>, wrote: &Wrote, on_tape: Option<usize>, now: In
 }
 
 /// Sends a signal. For a group whose leader has exited: whether nobody was left in it.
-#[cfg(unix)]
 fn send(child: &ChildTree, step: Step) -> Option<bool> {
     match step {
         Step::Terminate => child.terminate(),
@@ -414,12 +399,6 @@ fn send(child: &ChildTree, step: Step) -> Option<bool> {
         _ => {}
     }
     None
-}
-
-/// There are no groups here: nobody is left in one.
-#[cfg(not(unix))]
-fn group_step(step: Step) -> Option<bool> {
-    matches!(step, Step::TerminateGroup | Step::KillGroup).then_some(true)
 }
 
 impl Drop for Link {

@@ -18,7 +18,6 @@ use super::notes::{Hook, Notification, Sink};
 use super::server_requests::{Handler, ServerRequests};
 use super::slab::Slab;
 use super::tape::{TapeEntry, TapeFact, TapeSink};
-#[cfg(unix)]
 use crate::process::ChildTree;
 
 /// Reads the driver's clock.
@@ -70,7 +69,6 @@ pub(super) struct State {
     pub(super) outcome: Option<Result<Outcome, CloseError>>,
     /// The connection was established once.
     pub(super) established: bool,
-    #[cfg(unix)]
     pub(super) child: Option<Arc<ChildTree>>,
     /// Frames dropped so far, for the log.
     pub(super) dropped_frames: u64,
@@ -195,7 +193,6 @@ impl Shared {
             driverless: false,
             outcome: None,
             established: false,
-            #[cfg(unix)]
             child: None,
             dropped_frames: 0,
             unread_told: false,
@@ -293,10 +290,7 @@ impl State {
 
     /// The id of the process, while there is one.
     pub(super) fn pid(&self) -> Option<u32> {
-        #[cfg(unix)]
-        return self.child.as_ref().map(|child| child.pid());
-        #[cfg(not(unix))]
-        return None;
+        self.child.as_ref().map(|child| child.pid())
     }
 
     /// There is something for the driver to do.

@@ -84,7 +84,8 @@ pub struct ServerCommand {
 
 impl ServerCommand {
     /// A command without arguments. A name without a slash is looked up in the `PATH` that the server will have, whatever this process's own is;
-    /// a relative path starts at the server's directory.
+    /// a relative path starts at the server's directory. On Windows a name without an extension stands for those that `PATHEXT` lists, as far as
+    /// they can be executed without a shell: `npx` is `npx.cmd`.
     #[must_use]
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
@@ -147,8 +148,8 @@ impl ServerCommand {
         self
     }
 
-    /// Whether it gets a process group of its own, to which signals go (PRC-02, on by default). Off: only the server itself is signalled,
-    /// and what it leaves behind stays.
+    /// Whether it gets a process group of its own, on Windows a job, to which signals go (PRC-02, on by default). Off: only the server itself is
+    /// signalled, and what it leaves behind stays.
     #[must_use]
     pub fn process_group(mut self, own: bool) -> Self {
         self.process_group = own;
@@ -221,6 +222,9 @@ impl ServerCommand {
             }
         };
         for (name, value) in &self.env {
+            // Under another spelling it is the same variable to Windows, and would win over this one.
+            #[cfg(windows)]
+            variables.retain(|known, _| !known.eq_ignore_ascii_case(name));
             match value {
                 Some(value) => variables.insert(name.clone(), value.clone()),
                 None => variables.remove(name),
@@ -321,6 +325,19 @@ removes: "HOME"
             assert!(debug.contains("API_KEY") && debug.contains("HOME"), "{debug}");
             assert!(!debug.contains("S3CRET") && !debug.contains("T0KEN"), "{debug}");
         }
+    }
+
+    // PRC-01: names of variables have no case on Windows, so what is set or removed hits the inherited one however it is spelled
+    #[cfg(windows)]
+    #[test]
+    fn a_variable_is_set_whatever_its_spelling() {
+        let named = |variables: &BTreeMap<OsString, OsString>| {
+            variables.keys().filter(|name| name.eq_ignore_ascii_case("PATH")).cloned().collect::<Vec<_>>()
+        };
+        let set = ServerCommand::new("x").env("pAtH", "C:\\mine").variables();
+        assert_eq!(named(&set), ["pAtH"]);
+        assert_eq!(set.get(OsStr::new("pAtH")).map(OsString::as_os_str), Some(OsStr::new("C:\\mine")));
+        assert!(named(&ServerCommand::new("x").env_remove("pAtH").variables()).is_empty());
     }
 
     // PRC-01: the allow list leaves everything else out

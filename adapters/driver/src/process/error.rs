@@ -25,6 +25,8 @@ pub enum SpawnError {
         path: Option<OsString>,
         /// The program is there, in this file; the interpreter that its first line names is not.
         script: Option<PathBuf>,
+        /// The file names that were looked for, where the program's is not the only one: `npx.exe`, `npx.cmd` on Windows.
+        candidates: Vec<OsString>,
         /// The system's error.
         source: io::Error,
     },
@@ -73,13 +75,14 @@ impl fmt::Display for SpawnError {
                     "the interpreter that the first line of {script:?} names was not found; install it or mend that line"
                 )
             }
-            Self::NotFound { program, path: Some(path), .. } => write!(
+            Self::NotFound { program, path: Some(path), candidates, .. } => write!(
                 f,
-                "the command {program:?} was not found in PATH ({}); give its full path or set PATH for the server",
+                "the command {program:?}{} was not found in PATH ({}); give its full path or set PATH for the server",
+                AsOneOf(candidates),
                 path.to_string_lossy().escape_debug()
             ),
-            Self::NotFound { program, path: None, .. } => {
-                write!(f, "the command {program:?} was not found; check the path")
+            Self::NotFound { program, path: None, candidates, .. } => {
+                write!(f, "the command {program:?}{} was not found; check the path", AsOneOf(candidates))
             }
             Self::Permission { program, .. } => {
                 write!(f, "the command {program:?} may not be executed; check its permissions")
@@ -89,6 +92,18 @@ impl fmt::Display for SpawnError {
             }
             Self::Other { program, source } => write!(f, "the command {program:?} could not be started: {source}"),
         }
+    }
+}
+
+/// The names under which a program was looked for, if there are several.
+struct AsOneOf<'a>(&'a [OsString]);
+
+impl fmt::Display for AsOneOf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, name) in self.0.iter().enumerate() {
+            write!(f, "{}{name:?}", if index == 0 { ", as " } else { " or " })?;
+        }
+        Ok(())
     }
 }
 

@@ -3,12 +3,18 @@
 
 mod command;
 mod error;
+mod spawned;
 mod stderr;
 #[cfg(unix)]
 mod unix;
+#[cfg(windows)]
+mod windows;
 
 pub use command::{Environment, ServerCommand, Stderr};
 pub use error::SpawnError;
+pub use spawned::Spawned;
 pub use stderr::{STDERR_LINE_LIMIT, STDERR_TAIL, StderrTail};
 #[cfg(unix)]
-pub use unix::{ChildTree, Spawned, spawn};
+pub use unix::{ChildTree, spawn};
+#[cfg(windows)]
+pub use windows::{ChildTree, ExitNotice, spawn};

@@ -7,11 +7,12 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+#[cfg(unix)]
+use std::os::fd::{AsFd as AsStream, OwnedFd as OwnedStream};
+#[cfg(windows)]
+use std::os::windows::io::{AsHandle as AsStream, OwnedHandle as OwnedStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-
-use rustix::event::{PollFd, PollFlags};
 
 /// Bytes that a pump holds at most.
 const CAPACITY: usize = 256 << 10;
@@ -61,7 +62,7 @@ fn wake(mut buffer: MutexGuard<'_, Buffer>) {
 /// use std::task::{Context, Poll, Waker};
 /// use mcp_wire_driver::stdio::ReadPump;
 ///
-/// let file = std::fs::File::open("/dev/null")?;
+/// let file = std::fs::File::open(if cfg!(windows) { "NUL" } else { "/dev/null" })?;
 /// let mut pump = ReadPump::start(file.into())?;
 /// let mut cx = Context::from_waker(Waker::noop());
 /// while pump.poll_read(&mut cx, &mut [0; 16]).is_pending() {
@@ -77,11 +78,25 @@ impl ReadPump {
     ///
     /// # Errors
     /// No thread is left.
-    pub fn start(input: OwnedFd) -> io::Result<Self> {
+    pub fn start(input: OwnedStream) -> io::Result<Self> {
+        Self::run("mcp-wire-stdin", File::from(input))
+    }
+
+    /// Starts the thread for our end of a child's pipe, which std made and alone reads in the right way. The thread ends with the last process that
+    /// holds the other end.
+    ///
+    /// # Errors
+    /// No thread is left.
+    #[cfg(windows)]
+    pub fn of_pipe(input: impl Read + AsStream + Send + 'static) -> io::Result<Self> {
+        Self::run("mcp-wire-output", input)
+    }
+
+    fn run(name: &str, input: impl Read + AsStream + Send + 'static) -> io::Result<Self> {
         let pump = Arc::new(Pump::default());
         let inner = pump.clone();
-        let thread = std::thread::Builder::new().name("mcp-wire-stdin".to_owned()).stack_size(256 << 10);
-        thread.spawn(move || read_all(&inner, File::from(input)))?;
+        let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(256 << 10);
+        thread.spawn(move || read_all(&inner, input))?;
         Ok(Self(pump))
     }
 
@@ -114,26 +129,67 @@ impl Drop for ReadPump {
     }
 }
 
+/// What a thread waits for.
+#[derive(Debug, Clone, Copy)]
+enum Direction {
+    Read,
+    Write,
+}
+
 /// Does it until it is done or fails. Somebody who shares the description may have made it non-blocking: then we wait ourselves.
-fn retry<T>(file: &File, ready: PollFlags, mut act: impl FnMut(&File) -> io::Result<T>) -> io::Result<T> {
+fn retry<S: AsStream, T>(
+    stream: &mut S,
+    direction: Direction,
+    mut act: impl FnMut(&mut S) -> io::Result<T>,
+) -> io::Result<T> {
     loop {
-        match act(file) {
+        match act(stream) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                match rustix::event::poll(&mut [PollFd::new(file, ready)], None) {
-                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait_ready(stream, direction, error)?,
             done => return done,
         }
     }
 }
 
-fn read_all(pump: &Pump, input: File) {
+#[cfg(unix)]
+fn wait_ready(stream: &impl AsStream, direction: Direction, _: io::Error) -> io::Result<()> {
+    use rustix::event::{PollFd, PollFlags, poll};
+
+    let ready = match direction {
+        Direction::Read => PollFlags::IN,
+        Direction::Write => PollFlags::OUT,
+    };
+    match poll(&mut [PollFd::new(stream, ready)], None) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// No handle is non-blocking here.
+#[cfg(windows)]
+fn wait_ready(_: &impl AsStream, _: Direction, error: io::Error) -> io::Result<()> {
+    Err(error)
+}
+
+/// Whether a read of nothing is the end.
+#[cfg(unix)]
+const fn has_ended(_: &impl AsStream) -> bool {
+    true
+}
+
+/// Whether a read of nothing is the end. Somebody who writes nothing to a pipe makes such a read too (case 190).
+#[cfg(windows)]
+fn has_ended(stream: &impl AsStream) -> bool {
+    !crate::windows::is_open_pipe(stream.as_handle())
+}
+
+fn read_all(pump: &Pump, mut input: impl Read + AsStream) {
     let mut chunk = vec![0; CHUNK];
     loop {
-        let read = retry(&input, PollFlags::IN, |mut input| input.read(&mut chunk));
+        let read = retry(&mut input, Direction::Read, |input| input.read(&mut chunk));
+        if matches!(read, Ok(0)) && !has_ended(&input) {
+            continue;
+        }
         let mut buffer = pump.lock();
         match read {
             Ok(n) if n > 0 => {
@@ -162,7 +218,7 @@ fn read_all(pump: &Pump, input: File) {
 /// use std::task::{Context, Poll, Waker};
 /// use mcp_wire_driver::stdio::WritePump;
 ///
-/// let file = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
+/// let file = std::fs::OpenOptions::new().write(true).open(if cfg!(windows) { "NUL" } else { "/dev/null" })?;
 /// let mut pump = WritePump::start(file.into())?;
 /// let mut cx = Context::from_waker(Waker::noop());
 /// assert!(matches!(pump.poll_write(&mut cx, b"x"), Poll::Ready(Ok(1))));
@@ -176,11 +232,25 @@ impl WritePump {
     ///
     /// # Errors
     /// No thread is left.
-    pub fn start(output: OwnedFd) -> io::Result<Self> {
+    pub fn start(output: OwnedStream) -> io::Result<Self> {
+        Self::run("mcp-wire-stdout", File::from(output))
+    }
+
+    /// Starts the thread for our end of a child's pipe, which std made and alone writes in the right way. It is closed by the drop of the pump, once
+    /// everything taken over is written or nobody reads it any more.
+    ///
+    /// # Errors
+    /// No thread is left.
+    #[cfg(windows)]
+    pub fn of_pipe(output: impl Write + AsStream + Send + 'static) -> io::Result<Self> {
+        Self::run("mcp-wire-input", output)
+    }
+
+    fn run(name: &str, output: impl Write + AsStream + Send + 'static) -> io::Result<Self> {
         let pump = Arc::new(Pump::default());
         let inner = pump.clone();
-        let thread = std::thread::Builder::new().name("mcp-wire-stdout".to_owned()).stack_size(256 << 10);
-        thread.spawn(move || write_all(&inner, File::from(output)))?;
+        let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(256 << 10);
+        thread.spawn(move || write_all(&inner, output))?;
         Ok(Self(pump))
     }
 
@@ -233,7 +303,7 @@ fn copy(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
-fn write_all(pump: &Pump, output: File) {
+fn write_all(pump: &Pump, mut output: impl Write + AsStream) {
     let mut chunk = vec![0; CHUNK];
     loop {
         let mut buffer = pump.lock();
@@ -249,7 +319,7 @@ fn write_all(pump: &Pump, output: File) {
         let mut rest = chunk.get(..n).unwrap_or_default();
         let mut written = Ok(());
         while !rest.is_empty() && written.is_ok() {
-            written = match retry(&output, PollFlags::OUT, |mut output| output.write(rest)) {
+            written = match retry(&mut output, Direction::Write, |output| output.write(rest)) {
                 Ok(0) => Err(io::ErrorKind::WriteZero.into()),
                 Ok(n) => {
                     rest = rest.get(n..).unwrap_or_default();
@@ -269,7 +339,8 @@ fn write_all(pump: &Pump, output: File) {
     }
 }
 
-#[cfg(test)]
+// The child's pipes of the process tests pass them on Windows.
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

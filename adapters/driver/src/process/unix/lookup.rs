@@ -41,7 +41,13 @@ pub(super) fn find(server: &ServerCommand, path: Option<&OsStr>) -> Result<OsStr
     Err(if refused {
         SpawnError::Permission { program, source: Errno::ACCESS.into() }
     } else {
-        SpawnError::NotFound { program, path: Some(path.to_owned()), script: None, source: Errno::NOENT.into() }
+        SpawnError::NotFound {
+            program,
+            path: Some(path.to_owned()),
+            script: None,
+            candidates: Vec::new(),
+            source: Errno::NOENT.into(),
+        }
     })
 }
 
@@ -56,7 +62,8 @@ pub(super) fn explain(server: &ServerCommand, path: Option<&OsStr>, file: &OsStr
             let by_name = !has_slash(&program);
             let seen_from_here = from(server, Path::new(file));
             let script = seen_from_here.is_file().then_some(seen_from_here);
-            SpawnError::NotFound { program, path: path.filter(|_| by_name).map(OsStr::to_owned), script, source }
+            let path = path.filter(|_| by_name).map(OsStr::to_owned);
+            SpawnError::NotFound { program, path, script, candidates: Vec::new(), source }
         }
         io::ErrorKind::PermissionDenied => SpawnError::Permission { program, source },
         _ => SpawnError::Other { program, source },

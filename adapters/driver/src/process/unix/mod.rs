@@ -14,34 +14,9 @@ pub use tree::ChildTree;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use super::{Environment, ServerCommand, SpawnError, Stderr};
-
-/// A spawned server: its process tree and our ends of its pipes.
-///
-/// Dropping the tree ends it; the pipes are closed by dropping them.
-///
-/// ```
-/// use mcp_wire_driver::process::{ServerCommand, spawn};
-///
-/// let mut server = spawn(&ServerCommand::new("cat"))?;
-/// drop(server.stdin); // `cat` sees the end of its input
-/// std::io::copy(&mut server.stdout, &mut std::io::sink())?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Spawned {
-    /// The process and its group.
-    pub child: ChildTree,
-    /// Its standard input.
-    pub stdin: ChildStdin,
-    /// Its standard output.
-    pub stdout: ChildStdout,
-    /// Its standard error, if it is piped (`Tee`, `Lines`).
-    pub stderr: Option<ChildStderr>,
-}
+use super::{Environment, ServerCommand, SpawnError, Spawned, Stderr};
 
 /// Spawns a server (PRC-01). A success says that the program was executed, not that it is of any use.
 ///
