@@ -89,7 +89,8 @@ fn drops_from_many_threads() {
             }
             let reapers = || support::threads().iter().filter(|name| *name == "mcp-wire-reaper").count();
             for _ in 0..50 {
-                assert!(reapers() <= 1);
+                // One that has handed over may still be on its way out while the next is there.
+                assert!(reapers() <= 2);
             }
         });
         nothing_is_left();
