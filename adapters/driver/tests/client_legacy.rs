@@ -103,6 +103,29 @@ fn without_a_handler_no_method_is_known() {
     }
 }
 
+// LIM-04, RTE-11: while a server does not read what it is answered, reading pauses; what was read before waits, and is routed once there is room. The
+// driver is woken then, as nobody waits for more to read.
+#[test]
+fn reading_pauses_while_a_server_does_not_read_its_answers() {
+    let (_client, mut server) = session(Options::new("c", "1"));
+    let count = Arc::new(Count::default());
+    server.waker = Waker::from(count.clone());
+    let ping = |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+    let mut asked = 0;
+    while server.link.wants_read() {
+        server.line(&ping(asked));
+        asked += 1;
+        assert!(asked < 100_000);
+    }
+    server.line(&ping(asked));
+    assert!(!server.link.wants_read());
+    let woken = count.0.load(Ordering::Relaxed);
+    let wire = server.wire();
+    assert_eq!(wire.len(), asked as usize + 1);
+    assert_eq!(wire.last().map(|pong| &pong["id"]), Some(&json!(asked)));
+    assert!(server.link.wants_read() && count.0.load(Ordering::Relaxed) > woken);
+}
+
 // LEG-06: a handler that works for a while wakes the driver, and its answer leaves then; one that fails or panics answers too.
 #[test]
 fn a_handler_answers_when_it_is_done() {

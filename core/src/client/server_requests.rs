@@ -66,6 +66,11 @@ impl ServerRequests {
         self.open.len() >= limit || batch.is_some_and(|batch| batch.crowded)
     }
 
+    /// The batch whose messages are being handed in.
+    fn current_mut(&mut self) -> Option<&mut Batch> {
+        self.batches.get_mut(&self.current?)
+    }
+
     fn find(&self, id: Id<'_>) -> Option<u64> {
         self.open.iter().find(|(_, open)| open.id.as_id() == id).map(|(ticket, _)| *ticket)
     }
@@ -98,7 +103,7 @@ impl Connection {
             let ticket = requests.next;
             requests.next += 1;
             let batch = requests.current;
-            if let Some(batch) = batch.and_then(|number| requests.batches.get_mut(&number)) {
+            if let Some(batch) = requests.current_mut() {
                 batch.owed += 1;
             }
             requests.open.insert(ticket, Open { id: IdBuf::from(id), batch });
@@ -126,9 +131,7 @@ impl Connection {
     ) -> Event<'b> {
         let frame = response(id, body);
         let size = frame.len() + 1;
-        if let Some(batch) =
-            self.server_requests.current.and_then(|number| self.server_requests.batches.get_mut(&number))
-        {
+        if let Some(batch) = self.server_requests.current_mut() {
             self.own.hold(size);
             batch.own += size;
             batch.answers.push(frame);

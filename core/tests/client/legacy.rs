@@ -35,8 +35,14 @@ fn asked(config: Config) -> Client {
 
 /// In a legacy session of this version.
 pub(crate) fn session(version: &str) -> Client {
+    session_with(version, |_| {})
+}
+
+/// The same, with what else the test wants.
+pub(crate) fn session_with(version: &str, change: impl FnOnce(&mut Config)) -> Client {
     let mut config = Config::new("c", "1");
     config.answers_requests = true;
+    change(&mut config);
     let mut client = asked(config);
     assert_eq!(client.wire(), [initialize_line(2, "2025-11-25")]);
     assert_eq!(client.feed(&initialize_result(2, version)), Seen::Handled);

@@ -3,7 +3,7 @@
 use mcp_wire::client::{Config, Event, ServerTicket, Signal};
 use mcp_wire::{DropReason, RecvBuffer, SendError};
 
-use crate::legacy::session;
+use crate::legacy::{session, session_with};
 use crate::support::{Client, Seen, json};
 
 fn ask(client: &mut Client, id: &str, method: &str) -> Seen {
@@ -132,22 +132,6 @@ fn the_end_of_a_session_ends_its_requests() {
         assert_eq!(client.signals(), [Signal::ServerRequestCancelled { ticket: roots, reason: None }]);
         assert_eq!(client.conn.respond(roots, json("{}"), client.now), Err(SendError::Ended));
     }
-}
-
-/// With a session of revision 2025-11-25, and what else the test wants.
-fn session_with(version: &str, change: impl FnOnce(&mut Config)) -> Client {
-    let mut config = Config::new("c", "1");
-    config.answers_requests = true;
-    change(&mut config);
-    let mut client = Client::new(config);
-    client.open();
-    client.wire();
-    client.error("1", -32601);
-    client.wire();
-    client.feed(&crate::legacy::initialize_result(2, version));
-    client.wire();
-    client.signals();
-    client
 }
 
 // LIM-04, LIM-05: a server that asks and asks is refused; an answer that does not fit stays owed.

@@ -286,6 +286,7 @@ fn a_configuration_that_contradicts_itself_is_refused() {
         mcp_wire::client::Connection::new(config).expect_err("it contradicts itself")
     };
     assert_eq!(refused(|c| c.in_flight_limit = 0), ConfigError::ZeroLimit { field: "in_flight_limit" });
+    assert_eq!(refused(|c| c.own_answers_limit = 0), ConfigError::ZeroLimit { field: "own_answers_limit" });
     assert_eq!(refused(|c| c.queue_limit = 0), ConfigError::ZeroLimit { field: "queue_limit" });
     let bad = |field| ConfigError::BadJson { field };
     assert_eq!(refused(|c| c.capabilities = JsonBuf::from(json("[]"))), bad("capabilities"));
