@@ -7,13 +7,19 @@ mod simulated;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use simulated::{Trace, World};
+use simulated::{Record, Trace, World};
 
 /// A client, a supervisor and a server joined by faulty pipes.
 pub fn world(data: &[u8]) {
-    let trace = Trace::new(false);
-    let history = catch_unwind(AssertUnwindSafe(|| World::given(data, &trace).run()));
-    if let Err(panic) = history {
+    let history = |record| {
+        let trace = Trace::new(record);
+        let end = catch_unwind(AssertUnwindSafe(|| World::given(data, &trace).run()));
+        (trace, end)
+    };
+    if history(Record::Nothing).1.is_err() {
+        // The same bytes are the same history: the second time it is written down.
+        let (trace, end) = history(Record::End);
+        let panic = end.expect_err("the same bytes, the same history");
         trace.print();
         resume_unwind(panic);
     }

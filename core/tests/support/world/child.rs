@@ -54,6 +54,7 @@ impl Child {
             stdout.share_writer();
         }
         trace.say("child", format_args!("born, pipes of {capacity} bytes, {temper:?}"));
+        temper.faults().for_each(|kind| trace.fault(kind));
         let line_limit = config.line_limit;
         // A pipe of one byte gets no large answers, or a history would be nothing but that.
         let answer_limit = capacity * 100;
@@ -203,6 +204,7 @@ impl Child {
             if next <= now_us {
                 self.helper_next_us = Some(now_us + every);
                 if self.garbage.is_empty() && self.brain.oracle().at_line_start() && self.stdout.room() >= 5 {
+                    self.trace.fault("a line of the helper");
                     let _ = self.stdout.write(b"busy\n");
                 }
                 return true;
@@ -217,22 +219,26 @@ impl Child {
             return true;
         }
         if self.temper.exits_at_us.is_some_and(|at| self.born_us + at <= now_us) {
+            self.trace.fault("an exit by the clock");
             self.exit(ExitStatus::Code(1));
             return true;
         }
         if self.stdin_open && self.temper.closes_input_at_us.is_some_and(|at| self.born_us + at <= now_us) {
+            self.trace.fault("input closed by a live server");
             self.trace.say("child", "closes its input");
             self.stdin_open = false;
             self.stdin.close_reader();
             return true;
         }
         if self.temper.stops_at_us.is_some_and(|at| self.born_us + at <= now_us) {
+            self.trace.fault("a server that stops serving");
             self.trace.say("child", "stops serving");
             self.temper.stops_at_us = None;
             self.brain.stop(random.once_in(2), now_us, random);
             return true;
         }
         if self.brain.exits() {
+            self.trace.fault("an exit on the probe");
             self.exit(ExitStatus::Code(1));
             return true;
         }
@@ -292,8 +298,11 @@ impl Child {
             }
         }
         if self.temper.exits_after.is_some_and(|limit| self.written >= limit) {
+            let inside = !self.brain.oracle().at_line_start() || !self.garbage.is_empty();
+            self.trace.fault(if inside { "an exit inside a line" } else { "an exit between lines" });
             self.exit(ExitStatus::Code(3));
         } else if self.temper.closes_output_after.is_some_and(|limit| self.written >= limit) {
+            self.trace.fault("output closed by a live server");
             self.trace.say("child", "closes its output");
             self.close_output();
         } else {
@@ -309,7 +318,9 @@ impl Child {
         }
         if self.brain.oracle().at_line_start() {
             let id = self.brain.oracle().recent_id(random);
-            self.garbage = garbage::line(random, self.brain.oracle().lines(), id, self.line_limit.min(20_000));
+            let (kind, line) = garbage::line(random, self.brain.oracle().lines(), id, self.line_limit.min(20_000));
+            self.trace.fault(kind);
+            self.garbage = line;
             let shown = &self.garbage[..self.garbage.len().min(120)];
             self.trace.say("child", format_args!("garbage {}", String::from_utf8_lossy(shown).trim_end()));
             return true;

@@ -40,8 +40,14 @@ impl World {
         let Some(child) = &mut self.child else { panic!("bytes for nobody") };
         let most = self.random.short(lent.len());
         match child.stdin.write(&lent[..most]) {
-            Ok(0) => false,
+            Ok(0) => {
+                self.trace.fault("a write to a full pipe");
+                false
+            }
             Ok(n) => {
+                if n < lent.len() {
+                    self.trace.fault("a short write of the client");
+                }
                 let established = self.oracle.era.filter(|_| self.oracle.established);
                 let wire = self.wires.last_mut().expect("each life has its wire");
                 wire.wrote(&lent, n, established, &mut self.last_id);
@@ -61,6 +67,7 @@ impl World {
                 true
             }
             Err(_) => {
+                self.trace.fault("a write to a closed pipe");
                 self.trace.say("client", "its reader is gone");
                 self.close_stdin();
                 self.supervisor.input_failed(now);
@@ -105,6 +112,9 @@ impl World {
                 self.supervisor.output_ended(now);
             }
             Read::Bytes(bytes) => {
+                if !bytes.ends_with(b"\n") {
+                    self.trace.fault("a read that ends inside a line");
+                }
                 if self.random.once_in(2) {
                     self.recv.extend(&bytes);
                 } else {
@@ -269,6 +279,7 @@ impl World {
         self.recv.reset();
         let calm = self.phase != Phase::Storm;
         if !calm && self.random.once_in(24) {
+            self.trace.fault("a failed spawn");
             self.trace.say("world", "the spawn fails");
             return;
         }

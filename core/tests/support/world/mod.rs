@@ -27,7 +27,7 @@ use child::Child;
 use client_oracle::ClientOracle;
 use random::Random;
 use temper::Legacy;
-pub(crate) use trace::Trace;
+pub(crate) use trace::{Faults, Record, Trace};
 use wire::Wire;
 
 /// Acts in one history: more is a livelock.
@@ -36,7 +36,7 @@ const ACTS: u64 = 3_000_000;
 const ACTS_AT_ONCE: u64 = 400_000;
 
 /// What a history came to, so that a run can tell that it saw something.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Summary {
     pub(crate) acts: u64,
     pub(crate) ended: u64,
@@ -45,6 +45,7 @@ pub(crate) struct Summary {
     pub(crate) restarts: u64,
     pub(crate) legacy: u64,
     pub(crate) answered: u64,
+    pub(crate) faults: Faults,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,7 +212,7 @@ impl World {
             at_once += 1;
             assert!(acts < ACTS && at_once < ACTS_AT_ONCE, "a livelock: {acts} acts, {at_once} of them at once");
             if self.random.once_in(16) {
-                // Everybody is a bit late at times.
+                self.trace.fault("everybody is late");
                 let late = self.random.pick(&[1, 100, 5_000]);
                 self.advance_to(self.now_us + late);
                 at_once = 0;
@@ -232,6 +233,7 @@ impl World {
             restarts: self.oracle.restarts.into(),
             legacy: u64::from(self.oracle.era == Some(Era::Legacy)),
             answered: self.oracle.answered,
+            faults: self.trace.take_faults(),
         }
     }
 

@@ -108,7 +108,14 @@ impl Script {
                 let due_us = now_us + random.below(delay + 1);
                 if prompt || !random.once_in(8) {
                     self.due.push((due_us, result(id, answer)));
-                } // else it never answers
+                } else {
+                    self.trace.fault("a request that is never answered");
+                }
+                if !prompt && random.once_in(24) {
+                    self.trace.fault("a flood of notifications");
+                    let line = json!({"jsonrpc": "2.0", "method": "notifications/flood"});
+                    self.due.extend(core::iter::repeat_n((now_us, line), self.answer_limit.min(10_000) / 50));
+                }
             }
         }
     }

@@ -86,6 +86,21 @@ impl Temper {
         }
     }
 
+    /// What is wrong with it from the start.
+    pub(crate) fn faults(&self) -> impl Iterator<Item = &'static str> {
+        let silent = self.legacy.is_some_and(|legacy| legacy.on_probe == OnProbe::Silence);
+        [
+            (!self.reads, "a server that never reads"),
+            (!self.ends_at_eof, "a server that outlives its input"),
+            (!self.obeys_term, "a server that ignores SIGTERM"),
+            (!self.killable, "a server that cannot be killed"),
+            (self.helper.is_some(), "a helper that holds the output open"),
+            (silent, "silence on the probe"),
+        ]
+        .into_iter()
+        .filter_map(|(is, kind)| is.then_some(kind))
+    }
+
     pub(crate) fn draw(random: &mut Random) -> Self {
         let mut temper = Self::good();
         temper.scripted = random.once_in(3);
