@@ -176,7 +176,11 @@ impl HumanPrinter {
                     Some(uri) => format!("{} {}", safe_line(method), safe_line(&uri)),
                     None => safe_line(method),
                 };
-                self.print(out, key.unwrap_or("server"), &text)?;
+                match key {
+                    Some(key) => self.print(out, key, &text)?,
+                    // Nobody asked for it: a legacy server tells everyone of its changes.
+                    None => self.say(&format!("the server says: {text}")),
+                }
             }
         }
         Ok(())

@@ -215,3 +215,29 @@ fn a_legacy_tape_replays_to_the_same_events() {
     assert_eq!(again.code(), Some(0));
     assert_eq!(again.json(), events);
 }
+
+// case 191: npx waits on stdin although told not to ask: a server that answers only once its input has ended is not helped by ending it early;
+// its start fails in time, and says that nothing was written.
+#[test]
+fn a_server_that_waits_for_the_end_of_its_input_fails_to_start() {
+    let options = ["--probe-timeout", "100", "--start-timeout", "300"];
+    let (ended, events) = call(&options, "cat >/dev/null; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}'; exit 7");
+    assert_eq!(ended.code(), Some(3), "{events:?}");
+    assert_eq!(kinds(&events), ["started", "start_failed", "failed", "closed"]);
+    // Had its input ended before, it would have exited.
+    assert_eq!(events[1]["kind"], "timeout");
+    assert!(events[1]["detail"].as_str().is_some_and(|detail| detail.contains("wrote nothing")), "{events:?}");
+    assert_eq!((&events[3]["exit"], &events[3]["escalation"]), (&json!({"code": 7}), &json!("none")));
+}
+
+// For people standard output has what they asked for: what a legacy server says unasked goes to standard error.
+#[test]
+fn what_nobody_asked_for_is_no_output() {
+    let changed = r#"echo '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'"#;
+    let script = format!("{}{changed}\n{}", error(1, -32601, ""), session(2, "2025-11-25"));
+    let script = script.replace("read initialized;", &format!("read initialized; {changed};"));
+    let ended = on().run_call(["tools/list", "--", "sh", "-c", &script], b"");
+    assert_eq!(ended.code(), Some(0), "{}", ended.stderr);
+    assert_eq!(ended.lines, ["(no tools)"], "{}", ended.stderr);
+    assert!(ended.stderr.contains("mcp-call: the server says: notifications/tools/list_changed"), "{}", ended.stderr);
+}
