@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use mcp_wire::{Era, Instant};
-use mcp_wire_driver::client::{CallError, Client, ClientEvent, Link, Options, Output, ServerRequest, Wrote};
+use mcp_wire_driver::client::{
+    CallError, Client, ClientEvent, Link, Options, Output, ServerRequest, TapeFact, TapeOp, Wrote,
+};
 use mcp_wire_driver::server::RpcError;
 use serde_json::{Value, json};
 
@@ -235,4 +237,42 @@ fn a_request_that_needs_input_is_asked_again() {
     assert_eq!(sent["inputResponses"], json!({"q": {"action": "accept"}}));
     server.line(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#);
     assert_eq!(ready(again).expect("it is answered").as_json().get(), "{}");
+}
+
+// LEG-06, SEC-03: what a handler answered stands on the tape as an operation of the caller's, before the bytes that it became, in the order of the
+// answers and by the number of the request.
+#[test]
+fn the_answers_of_a_handler_stand_on_the_tape() {
+    let tape = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&tape);
+    let options = Options::new("c", "1")
+        .on_request(|request: ServerRequest| async move {
+            match request.method.as_str() {
+                // No answer before it is cancelled.
+                "slow" => pending().await,
+                "roots/list" => Ok(json!({"roots": []})),
+                "no/object" => Ok(json!(5)),
+                _ => Err(RpcError::new(-7, "no").data(&json!(["why"]))),
+            }
+        })
+        .tape(move |entry| {
+            let line = match entry.fact {
+                TapeFact::Op(TapeOp::Answer { request, method, answer }) => match answer {
+                    Ok(result) => format!("{request} {method}: {}", result.get()),
+                    Err(error) => format!("{request} {method}: {} {}", error.code, error.message),
+                },
+                TapeFact::Out(bytes) => String::from_utf8_lossy(bytes).trim_end().to_owned(),
+                _ => return,
+            };
+            sink.lock().expect("not poisoned").push(line);
+        });
+    let (_client, mut server) = session(options);
+    tape.lock().expect("not poisoned").clear();
+    for (id, method) in [("s", "slow"), ("r", "roots/list"), ("n", "no/object"), ("e", "else")] {
+        server.line(&format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"{method}"}}"#));
+    }
+    assert_eq!(server.wire().len(), 3);
+    let lines = tape.lock().expect("not poisoned");
+    assert_eq!(lines[..3], ["2 roots/list: {\"roots\":[]}", "3 no/object: -32603 Internal error", "4 else: -7 no"]);
+    assert!(lines[3].contains(r#""id":"r""#), "{lines:?}");
 }

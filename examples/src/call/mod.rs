@@ -15,6 +15,7 @@ mod script;
 mod session;
 mod tape;
 mod tape_config;
+mod tape_entry;
 mod text;
 mod wait;
 #[cfg(unix)]

@@ -4,18 +4,18 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
-use std::time::Duration;
 
-use mcp_wire::client::{Handle, ProgressToken, RequestOptions};
+use mcp_wire::client::{Event, Handle, ProgressToken, RequestOptions, ServerTicket};
 use mcp_wire::lifecycle::{ExitStatus, SpawnFailure};
-use mcp_wire::{Cause, Instant, Json, RecvBuffer, SendError};
+use mcp_wire::{Cause, Instant, JsonBuf, RecvBuffer, SendError};
 use mcp_wire_driver::client::{CallError, ClientEvent, Engine};
+use mcp_wire_driver::server::RpcError;
 
-use super::base64;
-use super::script::{self, Op};
+use super::script::Op;
 use super::session::{Next, Session, Shown};
 use super::tape::{Exit, Fact, Failure};
 use super::tape_config::TapeConfig;
+use super::tape_entry::{Entry, parse};
 
 /// Why a replay came to no end.
 #[derive(Debug)]
@@ -45,26 +45,6 @@ impl fmt::Display for ReplayError {
             }
         }
     }
-}
-
-/// One line of a tape.
-enum Entry {
-    Config(Box<TapeConfig>),
-    Op(Op),
-    Overflow(String),
-    In(Vec<u8>),
-    InCut { bytes: u64, id: Option<String> },
-    Out(String),
-    Accepted(usize),
-    Tick,
-    Stderr(String),
-    Pid(u32),
-    Started,
-    Eof,
-    StderrEof,
-    InputFailed,
-    Reaped,
-    Fact(Fact),
 }
 
 /// Replays a tape, showing each event with `show`, and gives the exit status of the run that it recorded.
@@ -98,6 +78,8 @@ struct Replay {
     session: Session,
     config: TapeConfig,
     handles: BTreeMap<String, Handle>,
+    /// The server's requests that came for a handler, in their order.
+    asked: Vec<(ServerTicket, String)>,
     now: Instant,
     pid: u32,
     /// What the core has lent and the tape has not seen accepted.
@@ -109,7 +91,7 @@ impl Replay {
         let engine = Engine::new(config.connection(), config.process(), now).map_err(|error| error.to_string())?;
         let recv = RecvBuffer::new(config.line_limit());
         let session = Session::new(Vec::new(), true);
-        Ok(Self { engine, recv, session, config, handles: BTreeMap::new(), now, pid: 0, lent: None })
+        Ok(Self { engine, recv, session, config, handles: BTreeMap::new(), asked: Vec::new(), now, pid: 0, lent: None })
     }
 
     /// Shows what is there.
@@ -176,6 +158,7 @@ impl Replay {
                     self.engine.supervisor_mut().overflow(*handle, now);
                 }
             }
+            Entry::Answer(request, answer) => self.answer(request, &answer),
             Entry::In(bytes) => self.input(&bytes),
             Entry::InCut { bytes, id } => self.cut(bytes, id.as_deref()),
             Entry::Out(text) => self.output(line, &text, whole)?,
@@ -251,7 +234,7 @@ impl Replay {
                 if self.config.progress() {
                     options.progress = ProgressToken::Minted;
                 }
-                let params = params.as_ref().map(mcp_wire::JsonBuf::as_json);
+                let params = params.as_ref().map(JsonBuf::as_json);
                 let taken = self.engine.supervisor_mut().request(&method, params, options, now);
                 self.taken(key, false, taken);
             }
@@ -260,7 +243,7 @@ impl Replay {
                 self.taken(key, true, taken);
             }
             Op::Notify { method, params } => {
-                let params = params.as_ref().map(mcp_wire::JsonBuf::as_json);
+                let params = params.as_ref().map(JsonBuf::as_json);
                 // One that was refused changes nothing, then as now.
                 let _ = self.engine.supervisor_mut().notify(&method, params, now);
             }
@@ -272,6 +255,23 @@ impl Replay {
             Op::Close => self.engine.supervisor_mut().close(now),
             Op::Kill => self.engine.supervisor_mut().kill(now),
             Op::Wait { .. } | Op::WaitEvent { .. } | Op::Sleep { .. } => {}
+        }
+    }
+
+    /// What a handler answered. One that cannot be, as on a tape that was changed by hand, shows in the output that follows.
+    fn answer(&mut self, request: u64, answer: &Result<JsonBuf, RpcError>) {
+        let index = usize::try_from(request).ok().and_then(|request| request.checked_sub(1));
+        let Some((ticket, method)) = index.and_then(|index| self.asked.get(index)) else { return };
+        let supervisor = self.engine.supervisor_mut();
+        let answered = match answer {
+            Ok(result) => supervisor.respond(*ticket, result.as_json(), self.now),
+            Err(RpcError { code, message, data, .. }) => {
+                supervisor.respond_error(*ticket, *code, message, data.as_ref().map(JsonBuf::as_json), self.now)
+            }
+        };
+        if answered.is_ok() {
+            let answered = if answer.is_ok() { "result" } else { "error" };
+            self.session.event(ClientEvent::ServerRequest { method: method.clone(), answered });
         }
     }
 
@@ -323,12 +323,12 @@ impl Replay {
         while let Some(frame) = self.recv.next_frame() {
             let Some(batch) = self.engine.open_batch(&frame, self.now) else {
                 let event = self.engine.handle(frame, self.now);
-                tell(&mut self.engine, &mut self.session, &event);
+                tell(&mut self.engine, &mut self.session, &mut self.asked, &event);
                 continue;
             };
             for message in batch {
                 let event = self.engine.handle_message(message, self.now);
-                tell(&mut self.engine, &mut self.session, &event);
+                tell(&mut self.engine, &mut self.session, &mut self.asked, &event);
             }
             self.engine.supervisor_mut().close_batch(self.now);
         }
@@ -360,71 +360,11 @@ impl Replay {
     }
 }
 
-fn parse(line: &str) -> Result<(Instant, Entry), String> {
-    let json = Json::parse(line).map_err(|error| format!("not JSON: {error}"))?;
-    let (mut time, mut value) = (None, None);
-    for (name, member) in json.members() {
-        if name == "t_us" {
-            time = Some(member.deserialize::<u64>().map_err(|_| "\"t_us\" must be a whole number".to_owned())?);
-        } else if value.replace((name, member)).is_some() {
-            return Err("more than one member beside \"t_us\"".to_owned());
-        }
-    }
-    let Some(time) = time else { return Err("no \"t_us\"".to_owned()) };
-    let Some((name, value)) = value else { return Err("nothing beside \"t_us\"".to_owned()) };
-    let time = Instant::from_epoch(Duration::from_micros(time));
-    Ok((time, entry(&name, value)?))
-}
-
-fn entry(name: &str, value: Json<'_>) -> Result<Entry, String> {
-    fn get<'a, T: serde::Deserialize<'a>>(name: &str, value: Json<'a>) -> Result<T, String> {
-        value.deserialize().map_err(|error| format!("{name:?}: {error}"))
-    }
-    #[derive(serde::Deserialize)]
-    struct Cut<'a> {
-        bytes: u64,
-        #[serde(borrow)]
-        id: Option<&'a serde_json::value::RawValue>,
-    }
-    #[derive(serde::Deserialize)]
-    struct Overflow {
-        op: String,
-        key: String,
-    }
-    Ok(match name {
-        "config" => Entry::Config(get(name, value)?),
-        "op" => match value.deserialize::<Overflow>() {
-            Ok(Overflow { op, key }) if op == "overflow" => Entry::Overflow(key),
-            _ => Entry::Op(script::parse_op(value.get())?),
-        },
-        "in" => Entry::In(get::<String>(name, value)?.into_bytes()),
-        "in_base64" => match base64::decode(&get::<String>(name, value)?) {
-            Some(bytes) => Entry::In(bytes),
-            None => return Err("\"in_base64\" is no base64".to_owned()),
-        },
-        "in_cut" => {
-            let Cut { bytes, id } = get(name, value)?;
-            Entry::InCut { bytes, id: id.map(|id| id.get().to_owned()).filter(|id| id != "null") }
-        }
-        "out" => Entry::Out(get(name, value)?),
-        "accepted" => Entry::Accepted(get(name, value)?),
-        "tick" => Entry::Tick,
-        "stderr" => Entry::Stderr(get(name, value)?),
-        "pid" => Entry::Pid(get(name, value)?),
-        "process" => match value.get() {
-            "\"started\"" => Entry::Started,
-            "\"eof\"" => Entry::Eof,
-            "\"stderr_eof\"" => Entry::StderrEof,
-            "\"input_failed\"" => Entry::InputFailed,
-            "\"reaped\"" => Entry::Reaped,
-            _ => Entry::Fact(get(name, value)?),
-        },
-        other => return Err(format!("there is no entry {other:?}")),
-    })
-}
-
 /// Hands on what a message means, and what follows from it.
-fn tell(engine: &mut Engine, session: &mut Session, event: &mcp_wire::client::Event<'_>) {
+fn tell(engine: &mut Engine, session: &mut Session, asked: &mut Vec<(ServerTicket, String)>, event: &Event<'_>) {
+    if let Event::ServerRequest { ticket, method, .. } = event {
+        asked.push((*ticket, method.to_string()));
+    }
     if let Some(event) = Engine::frame_event(event) {
         session.event(event);
     }
@@ -434,3 +374,6 @@ fn tell(engine: &mut Engine, session: &mut Session, event: &mcp_wire::client::Ev
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ use mcp_wire::Json;
 use mcp_wire::client::{Handle, RequestOptions};
 use mcp_wire::lifecycle::ExitStatus;
 use mcp_wire_driver::client::{ProcessFact, TapeEntry, TapeFact, TapeOp};
+use mcp_wire_driver::server::RpcError;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -211,12 +212,39 @@ impl Inner {
                 }
                 return self.write("op", &Overflow { op: "overflow", key: &key });
             }
+            TapeOp::Answer { request, method, answer } => return self.answer(*request, method, answer),
             TapeOp::Close => Op::Close,
             TapeOp::Kill => Op::Kill,
             // Of no script.
             _ => return,
         };
         self.op(&op);
+    }
+
+    fn answer(&mut self, request: u64, method: &str, answer: &Result<Json<'_>, &RpcError>) {
+        #[derive(Serialize)]
+        struct Answer<'a> {
+            op: &'a str,
+            request: u64,
+            method: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            result: Option<Json<'a>>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            error: Option<Error<'a>>,
+        }
+        #[derive(Serialize)]
+        struct Error<'a> {
+            code: i64,
+            message: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            data: Option<Json<'a>>,
+        }
+        let error = answer.as_ref().err().map(|RpcError { code, message, data, .. }| Error {
+            code: *code,
+            message,
+            data: data.as_ref().map(mcp_wire::JsonBuf::as_json),
+        });
+        self.write("op", &Answer { op: "answer", request, method, result: answer.as_ref().ok().copied(), error });
     }
 
     fn name(&mut self, handle: Handle) -> Option<String> {

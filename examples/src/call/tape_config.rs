@@ -23,6 +23,9 @@ pub(super) struct TapeConfig {
     #[serde(default)]
     legacy_versions: Vec<String>,
     known_version: Option<String>,
+    /// The caller has a handler for the server's requests.
+    #[serde(default)]
+    answers_requests: bool,
     request_timeout: u64,
     queue_timeout: Option<u64>,
     probe_timeout: u64,
@@ -96,6 +99,7 @@ impl TapeConfig {
             versions: connection.versions.clone(),
             legacy_versions: connection.legacy_versions.clone(),
             known_version: connection.known_version.clone(),
+            answers_requests: connection.answers_requests,
             request_timeout: ms(connection.request_timeout),
             queue_timeout: connection.queue_timeout.map(ms),
             probe_timeout: ms(connection.probe_timeout),
@@ -131,6 +135,7 @@ impl TapeConfig {
         config.versions.clone_from(&self.versions);
         config.legacy_versions.clone_from(&self.legacy_versions);
         config.known_version.clone_from(&self.known_version);
+        config.answers_requests = self.answers_requests;
         config.request_timeout = Duration::from_millis(self.request_timeout);
         config.queue_timeout = self.queue_timeout.map(Duration::from_millis);
         config.probe_timeout = Duration::from_millis(self.probe_timeout);

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 
 use super::events::ClientEvent;
 use super::shared::{Shared, State};
+use super::tape::{TapeFact, TapeOp};
 use crate::server::RpcError;
 
 type Answer = Result<JsonBuf, RpcError>;
@@ -61,6 +62,8 @@ impl ServerRequest {
 #[derive(Default)]
 pub(super) struct ServerRequests {
     handler: Option<Handler>,
+    /// How many there were.
+    count: u64,
     /// Told of, not begun.
     fresh: VecDeque<(ServerTicket, ServerRequest, Arc<Cancelled>)>,
     open: BTreeMap<ServerTicket, Open>,
@@ -80,6 +83,8 @@ impl ServerRequests {
 }
 
 struct Open {
+    /// For the tape: the first of the connection is 1.
+    number: u64,
     method: String,
     cancelled: Arc<Cancelled>,
 }
@@ -136,7 +141,9 @@ impl State {
     /// A request of the server's came.
     pub(super) fn asked(&mut self, ticket: ServerTicket, method: &str, params: Option<Json<'_>>) {
         let cancelled = Arc::new(Cancelled::default());
-        let open = Open { method: method.to_owned(), cancelled: Arc::clone(&cancelled) };
+        self.server_requests.count += 1;
+        let number = self.server_requests.count;
+        let open = Open { number, method: method.to_owned(), cancelled: Arc::clone(&cancelled) };
         self.server_requests.open.insert(ticket, open);
         let request = ServerRequest { method: method.to_owned(), params: params.map(JsonBuf::from) };
         self.server_requests.fresh.push_back((ticket, request, cancelled));
@@ -162,7 +169,7 @@ impl State {
 
     /// Queues the answers that are owed, as far as there is room.
     pub(super) fn pay_server(&mut self, now: Instant) {
-        while let Some((ticket, answer)) = self.server_requests.owed.pop_front() {
+        while let Some((ticket, mut answer)) = self.server_requests.owed.pop_front() {
             let supervisor = self.engine.supervisor_mut();
             let mut answered = match &answer {
                 Ok(result) => supervisor.respond(ticket, result.as_json(), now),
@@ -171,19 +178,23 @@ impl State {
                     supervisor.respond_error(ticket, error.code, &error.message, data, now)
                 }
             };
-            let mut is_result = answer.is_ok();
             if answered == Err(SendError::Full) {
                 self.server_requests.owed.push_front((ticket, answer));
                 return;
             }
             if let Err(SendError::InvalidResult | SendError::TooLarge { .. }) = answered {
                 tracing::warn!(target: "mcp_wire::router", "the answer to a request of the server's is no object, or too large; it gets -32603");
-                is_result = false;
-                answered = supervisor.respond_error(ticket, -32603, "Internal error", None, now);
+                let error = RpcError::internal("Internal error");
+                answered = supervisor.respond_error(ticket, error.code, &error.message, None, now);
+                answer = Err(error);
             }
             let open = self.server_requests.open.remove(&ticket);
-            if let (Some(open), Ok(())) = (open, answered) {
-                self.tell(ClientEvent::ServerRequest { method: open.method, answered: answered_as(is_result) });
+            if let (Some(Open { number, method, .. }), Ok(())) = (open, answered) {
+                if self.has_tape() {
+                    let answer = answer.as_ref().map(JsonBuf::as_json);
+                    self.tape(TapeFact::Op(TapeOp::Answer { request: number, method: &method, answer }), now);
+                }
+                self.tell(ClientEvent::ServerRequest { method, answered: answered_as(answer.is_ok()) });
             }
         }
     }

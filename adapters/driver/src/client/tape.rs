@@ -7,6 +7,8 @@ use mcp_wire::client::{Config, Handle, RequestOptions};
 use mcp_wire::lifecycle::{self, ExitStatus, SpawnFailure};
 use mcp_wire::{Filter, Json};
 
+use crate::server::RpcError;
+
 /// Where a tape's entries go. Runs while the connection is locked: it must not call the client, and should be quick.
 pub(super) type TapeSink = Box<dyn FnMut(TapeEntry<'_>) + Send>;
 
@@ -127,6 +129,15 @@ pub enum TapeOp<'a> {
         /// Which.
         handle: Handle,
     },
+    /// The handler of a legacy server's requests has answered one, and its answer was queued (LEG-06).
+    Answer {
+        /// Which: the first request that came for a handler is 1.
+        request: u64,
+        /// Its method.
+        method: &'a str,
+        /// The answer as it was queued: -32603 takes the place of one that was no object, or too large.
+        answer: Result<Json<'a>, &'a RpcError>,
+    },
     /// `close`.
     Close,
     /// `kill`.
@@ -143,6 +154,7 @@ impl fmt::Debug for TapeOp<'_> {
             Self::Notify { .. } => "Notify",
             Self::Cancel { .. } => "Cancel",
             Self::Overflow { .. } => "Overflow",
+            Self::Answer { .. } => "Answer",
             Self::Close => "Close",
             Self::Kill => "Kill",
             Self::RetryNow => "RetryNow",
