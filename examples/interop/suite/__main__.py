@@ -14,6 +14,7 @@ from pathlib import Path
 import ours
 import tapes
 import theirs
+import wrong_lines
 from cell import Checker, Unexpected
 
 HERE = Path(__file__).resolve().parent.parent
@@ -59,8 +60,10 @@ def main():
     asked = parser.parse_args()
     places, schemas = Places(), tapes.Schemas.find()
     if schemas is None:
-        print("skipping: no JSON schemas of the protocol (MCP_SCHEMAS names their folder): the tapes are not validated", file=sys.stderr)
+        print("SKIPPED: no JSON schemas of the protocol (MCP_SCHEMAS names their folder): the tapes are not validated", file=sys.stderr)
     checker = Checker(schemas and tapes.Schemas(schemas), tapes.check)
+    if schemas:
+        print(f"the check of tapes finds {wrong_lines.check(checker.schemas)} of {len(wrong_lines.WRONG)} wrong lines")
     counts, start = {"ok": 0, "wrong": 0}, time.monotonic()
 
     def one(name, column, run):

@@ -18,9 +18,10 @@ class Schemas:
 
     @staticmethod
     def find():
-        """The folder with the schemas (schema-REVISION.json), or None. They are not part of this repository."""
-        folder = os.environ.get("MCP_SCHEMAS")
-        return Path(folder) if folder and Path(folder, f"schema-{MODERN}.json").exists() else None
+        """The folder with the schemas (schema-REVISION.json), or None. They are not part of this repository: MCP_SCHEMAS names another
+        folder than the one that `packages` fills."""
+        folder = Path(os.environ.get("MCP_SCHEMAS") or Path(__file__).resolve().parent.parent / ".packages" / "schemas")
+        return folder if Path(folder, f"schema-{MODERN}.json").exists() else None
 
     def __init__(self, folder):
         import jsonschema  # installed by the script, for this alone
