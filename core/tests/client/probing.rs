@@ -163,7 +163,8 @@ fn silence_is_an_answer() {
     assert!(client.wire().is_empty());
 }
 
-// case 080: the start-up limit bounds everything from the opening, and tells whether the server had written anything.
+// case 080: the start-up limit bounds everything from the opening, and tells whether the server had written anything; case 191: npx waits on
+// stdin although told not to ask: what reads its input to the end before it answers has written nothing.
 #[test]
 fn the_start_up_limit_bounds_everything() {
     let run = |speaks: bool| {

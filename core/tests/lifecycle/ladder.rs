@@ -55,12 +55,19 @@ fn each_rung_has_its_whole_grace_also_when_the_driver_slept() {
 
 #[test]
 fn a_platform_without_sigterm_goes_from_closed_stdin_to_the_kill() {
-    // SHD-01
+    // SHD-01, case 189: no SIGTERM on Windows: no step is waited for that cannot be done
     let mut process = up(|config| config.terminate_step = false);
     process.close(at(0));
     assert_eq!(steps(&mut process), [Step::CloseStdin]);
-    fire(&mut process);
+    assert_eq!(fire(&mut process), GRACE);
     assert_eq!(steps(&mut process), [Step::Kill]);
+    process.exited(ExitStatus::Code(1), at(GRACE + 1));
+    process.output_ended(at(GRACE + 1));
+    process.stderr_ended(at(GRACE + 1));
+    assert_eq!(steps(&mut process), [Step::KillGroup, Step::Reap]);
+    process.reaped(at(GRACE + 2));
+    let outcome = process.outcome().expect("it has ended");
+    assert_eq!((outcome.exit, outcome.escalation), (Some(ExitStatus::Code(1)), Escalation::Kill));
 }
 
 #[test]

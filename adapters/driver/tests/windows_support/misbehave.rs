@@ -11,7 +11,7 @@
 //! | `flood:stdout`, `flood:stderr`, `flood:stdout:BYTES` | writes lines, for ever or so many bytes |
 //! | `drain`, `count` | reads input until its end; and writes how many bytes it was and their sum |
 //! | `serve` | answers `server/discover` and echoes other requests, until the end of input |
-//! | `helper:FILE:HOW` | starts a copy that sleeps and holds the file; HOW is any of `i` `o` `e` (it keeps stdin, stdout, stderr open), `-` |
+//! | `helper:FILE:HOW` | starts a copy that holds the file, until one named [`END`] lies beside it; HOW is any of `i` `o` `e` (it keeps stdin, stdout, stderr open), `-` |
 //! | `once:FILE:STEP` | a step for the first process only that finds no such file, which it makes |
 //! | `surroundings` | writes whether it has a console window, and whether it is in a job |
 //! | `sleep`, `exit:CODE` | sleeps for ever, ends |
@@ -28,6 +28,9 @@ use std::time::Duration;
 
 /// The first argument that makes a test binary the misbehaving child.
 pub(crate) const FLAG: &str = "--misbehave";
+
+/// The file whose appearance beside its own ends a helper, so that none outlives the test that it escapes from.
+pub(crate) const END: &str = "end";
 
 #[used]
 // SAFETY: the section holds function pointers that the C runtime calls once before main.
@@ -155,7 +158,10 @@ fn start_helper(what: &str) {
 fn helper(file: &str) {
     // Nobody else can open it while this process lives.
     let _held = OpenOptions::new().write(true).create_new(true).share_mode(0).open(file).unwrap_or_else(|_| exit(98));
-    sleep();
+    let end = Path::new(file).with_file_name(END);
+    while !end.exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn once(what: &str) {

@@ -93,7 +93,8 @@ impl ChildTree {
 
     /// The child has exited: says whether nobody else is in its job (PRC-03). Nobody there can be asked to end.
     ///
-    /// Before the exit, after the reap and without a job that counts as nobody.
+    /// Before the exit, after the reap and without a job that counts as nobody. The console host that the system gave the child counts as somebody,
+    /// though it goes by itself a moment after its last client: ending it then does no harm.
     pub fn terminate_group(&self) -> bool {
         nobody_survives(&mut self.state())
     }
