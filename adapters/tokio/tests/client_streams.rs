@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use client_support::{DISCOVER, Peer, builder, events_until, in_time};
-use mcp_wire_tokio::{CallError, Cause, Client, ClientEvent, Delivery};
+use mcp_wire_tokio::{CallError, Cause, ClientEvent, Delivery};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, ReadBuf};
 
@@ -227,7 +227,7 @@ async fn a_unix_socket_works_like_a_pipe() {
         seen
     });
     let (read, write) = ours.into_split();
-    let client = in_time("the connection", Client::connect(read, write)).await.expect("established");
+    let client = in_time("the connection", mcp_wire_tokio::Client::connect(read, write)).await.expect("established");
     in_time("the answer", client.call::<Value>("x", ())).await.expect("a result");
     let outcome = in_time("the close", client.close()).await.expect("an outcome");
     assert_eq!(outcome.exit, None);

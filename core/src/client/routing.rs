@@ -18,7 +18,7 @@ use crate::{
 /// The reason on the wire for a response that could not be read (UNR-04, UNR-06).
 const UNREADABLE: Option<&str> = Some("unreadable response");
 
-pub(super) fn dropped<'b>(reason: DropReason, id: Option<Id<'b>>, code: Option<i64>) -> Event<'b> {
+pub(super) fn dropped(reason: DropReason, id: Option<Id<'_>>, code: Option<i64>) -> Event<'_> {
     Event::Dropped(Dropped { reason, id, code, len: 0 })
 }
 

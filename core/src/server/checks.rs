@@ -124,7 +124,7 @@ pub(super) fn check<'b>(served: Served<'_>, id: Id<'b>, method: Cow<'b, str>, pa
     verdict.unwrap_or_else(Verdict::Refuse)
 }
 
-fn initialize<'b>(params: Option<Json<'b>>) -> Result<Verdict<'b>, Refusal<'b>> {
+fn initialize(params: Option<Json<'_>>) -> Result<Verdict<'_>, Refusal<'_>> {
     let mut opening = Opening { version: Cow::Borrowed(""), capabilities: Json::EMPTY, client_info: None };
     let mut version = None;
     for (name, value) in params.into_iter().flat_map(Json::members) {

@@ -26,7 +26,7 @@ pub enum SpawnError {
         /// The program is there, in this file; the interpreter that its first line names is not.
         script: Option<PathBuf>,
         /// The file names that were looked for, where the program's is not the only one: `npx.exe`, `npx.cmd` on Windows.
-        candidates: Vec<OsString>,
+        candidates: Box<[OsString]>,
         /// The system's error.
         source: io::Error,
     },

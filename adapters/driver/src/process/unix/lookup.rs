@@ -45,7 +45,7 @@ pub(super) fn find(server: &ServerCommand, path: Option<&OsStr>) -> Result<OsStr
             program,
             path: Some(path.to_owned()),
             script: None,
-            candidates: Vec::new(),
+            candidates: Box::default(),
             source: Errno::NOENT.into(),
         }
     })
@@ -63,7 +63,7 @@ pub(super) fn explain(server: &ServerCommand, path: Option<&OsStr>, file: &OsStr
             let seen_from_here = from(server, Path::new(file));
             let script = seen_from_here.is_file().then_some(seen_from_here);
             let path = path.filter(|_| by_name).map(OsStr::to_owned);
-            SpawnError::NotFound { program, path, script, candidates: Vec::new(), source }
+            SpawnError::NotFound { program, path, script, candidates: Box::default(), source }
         }
         io::ErrorKind::PermissionDenied => SpawnError::Permission { program, source },
         _ => SpawnError::Other { program, source },

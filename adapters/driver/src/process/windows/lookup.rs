@@ -35,7 +35,7 @@ pub(super) fn find(
         program: program.clone(),
         path,
         script: None,
-        candidates: names,
+        candidates: names.into(),
         source: io::ErrorKind::NotFound.into(),
     };
     if is_path(program) {
@@ -61,7 +61,7 @@ pub(super) fn explain(server: &ServerCommand, source: io::Error) -> SpawnError {
     let elevation = i32::try_from(ERROR_ELEVATION_REQUIRED).ok();
     match source.kind() {
         io::ErrorKind::NotFound => {
-            SpawnError::NotFound { program, path: None, script: None, candidates: Vec::new(), source }
+            SpawnError::NotFound { program, path: None, script: None, candidates: Box::default(), source }
         }
         io::ErrorKind::PermissionDenied => SpawnError::Permission { program, source },
         _ if source.raw_os_error() == elevation => SpawnError::Permission { program, source },
