@@ -26,7 +26,7 @@ async fn drive() {
     let tools: Value = client.call("tools/list", json!({})).await.expect("a list");
     let names: Vec<&str> =
         tools["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
-    assert_eq!(names, ["echo", "add", "steps", "hang", "change"]);
+    assert_eq!(names, ["echo", "add", "steps", "hang", "change", "input"]);
 
     let params = json!({"name": "add", "arguments": {"a": 40, "b": 2}});
     let sum: Value = client.call("tools/call", params).await.expect("a sum");
@@ -54,6 +54,33 @@ async fn drive() {
 
     let outcome = client.close().await.expect("it closes");
     assert_eq!(outcome.exit.map(|exit| exit.to_string()).as_deref(), Some("exit code 0"));
+}
+
+// MSG-15: a question of the server's comes as one, its state goes back to the letter, and the answers in a request of their own.
+#[tokio::test]
+async fn a_question_is_answered_in_a_second_round() {
+    timeout(DEADLINE, answer()).await.expect("it ends before the deadline");
+}
+
+async fn answer() {
+    let can = json!({"elicitation": {}, "roots": {}});
+    let server = ServerCommand::new(example("rmcp_server")).stderr(Stderr::Null);
+    let client = Client::builder("test", "1.0").capabilities(can).spawn(server).await.expect("it comes up");
+    let params = json!({"name": "input", "arguments": {}});
+    let error = client.call::<Value>("tools/call", &params).await.expect_err("no result before it knows more");
+    let CallError::InputRequired(required) = error else { panic!("{error}") };
+    let asks: Value = required.as_json().deserialize().expect("JSON");
+    assert_eq!(asks["inputRequests"]["name"]["params"]["message"], "Who are you?");
+    assert_eq!(asks["inputRequests"]["where"]["method"], "roots/list");
+    assert_eq!(asks["requestState"], "state “1”/\\\n");
+    let answers = json!({
+        "name": {"action": "accept", "content": {"name": "Ada"}},
+        "where": {"roots": [{"uri": "file:///a%20b"}]},
+    });
+    let result = client.answer_input("tools/call", &params, &required, answers).send().await.expect("a result");
+    let result: Value = result.as_json().deserialize().expect("JSON");
+    assert_eq!(result["content"][0]["text"], "Ada in file:///a%20b");
+    client.close().await.expect("it closes");
 }
 
 #[test]

@@ -17,7 +17,18 @@ def tool(name, **properties):
     return types.Tool(name=name, description=name, input_schema=schema)
 
 
-TOOLS = [tool("echo", text="string"), tool("add", a="number", b="number"), tool("steps"), tool("hang"), tool("change")]
+TOOLS = [tool("echo", text="string"), tool("add", a="number", b="number"), tool("steps"), tool("hang"), tool("change"), tool("input")]
+
+# Of the modern era. What comes back is checked to the letter.
+STATE = "state “1”/\\\n"
+NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+ASKS = types.InputRequiredResult(
+    input_requests={
+        "name": types.ElicitRequest(params=types.ElicitRequestFormParams(message="Who are you?", requested_schema=NAME)),
+        "where": types.ListRootsRequest(),
+    },
+    request_state=STATE,
+)
 
 
 def text(text, **more):
@@ -51,6 +62,13 @@ async def call_tool(context, params):
             else:
                 await bus.publish(ToolsListChanged())
             return text("changed")
+        case "input":
+            given = params.input_responses or {}
+            if given.keys() < {"name", "where"}:
+                return ASKS
+            if params.request_state != STATE:
+                raise MCPError(code=-32602, message="another state")
+            return text(f"{given['name'].content['name']} in {given['where'].roots[0].uri}")
     raise MCPError(code=-32602, message=f"no tool {params.name}")
 
 

@@ -1,5 +1,5 @@
 // A server on the TypeScript SDK v2. usage: node typescript_v2_server.mjs modern|dual|legacy
-import { Server } from '@modelcontextprotocol/server';
+import { Server, inputRequired } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 
 const tool = (name, properties = {}) => ({
@@ -7,7 +7,7 @@ const tool = (name, properties = {}) => ({
 });
 const tools = [
   tool('echo', { text: { type: 'string' } }), tool('add', { a: { type: 'number' }, b: { type: 'number' } }),
-  tool('steps'), tool('hang'), tool('change'),
+  tool('steps'), tool('hang'), tool('change'), tool('input'),
 ];
 const text = text => ({ content: [{ type: 'text', text }] });
 
@@ -32,6 +32,24 @@ function create() {
       case 'change':
         await server.sendToolListChanged();
         return text('changed');
+      case 'input': {
+        // Of the modern era. What comes back is checked to the letter.
+        const { name: user, where } = mcpReq.inputResponses ?? {};
+        if (!user || !where) {
+          return inputRequired({
+            inputRequests: {
+              name: inputRequired.elicit({
+                message: 'Who are you?',
+                requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+              }),
+              where: inputRequired.listRoots(),
+            },
+            requestState: 'state “1”/\\\n',
+          });
+        }
+        if (mcpReq.requestState() !== 'state “1”/\\\n') throw Object.assign(new Error('another state'), { code: -32602 });
+        return text(`${user.content.name} in ${where.roots[0].uri}`);
+      }
       default: throw Object.assign(new Error(`no tool ${name}`), { code: -32602 });
     }
   });

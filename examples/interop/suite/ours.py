@@ -17,8 +17,8 @@ def request(key, method, params=None, wait=True):
     return [line, {"op": "wait", "key": key}] if wait else [line]
 
 
-def tool(key, name, arguments=None, wait=True):
-    return request(key, "tools/call", {"name": name, "arguments": arguments or {}}, wait)
+def tool(key, name, arguments=None, wait=True, **more):
+    return request(key, "tools/call", {"name": name, "arguments": arguments or {}, **more}, wait)
 
 
 class Seen:
@@ -47,6 +47,10 @@ class Seen:
         return [note["params"]["progress"] for note in self.all("notification", key=key, method="notifications/progress")]
 
 
+STATE = "state “1”/\\\n"
+ANSWERS = {"name": {"action": "accept", "content": {"name": "Ada"}}, "where": {"roots": [{"uri": "file:///a%20b"}]}}
+
+
 class Small:
     """The small servers in `peers`, one for each SDK, with the same tools."""
 
@@ -66,6 +70,11 @@ class Small:
         if "ask" in self.extra:
             steps += tool("ask", "ask")
         if era == "modern":
+            steps += tool("asks", "input")
+            steps += tool("answered", "input", requestState=STATE, inputResponses=ANSWERS)
+            # One answer of two, and a state that is another's.
+            steps += tool("half", "input", requestState=STATE, inputResponses={"name": ANSWERS["name"]})
+            steps += tool("tampered", "input", requestState=STATE + " ", inputResponses=ANSWERS)
             steps += [{"op": "listen", "key": "changes", "filter": {"toolsListChanged": True}}, {"op": "wait", "key": "changes"}]
         steps += tool("change", "change")
         # Three of progress, and the one of the change.
@@ -90,6 +99,16 @@ class Small:
             expect("a question without a handler", seen.one("server_request")["method"], "roots/list")
             expect("what the server made of the refusal", seen.text("ask"), "refused -32601")
         if era == "modern":
+            for key in ("asks", "half"):
+                asks = seen.result(key)
+                expect("what is asked", [asks["resultType"], asks["requestState"], sorted(asks["inputRequests"])],
+                       ["input_required", STATE, ["name", "where"]])
+                expect("the methods", [asks["inputRequests"][of]["method"] for of in ("name", "where")],
+                       ["elicitation/create", "roots/list"])
+                asks = asks["inputRequests"]["name"]["params"]
+                expect("the question", [asks["message"], asks["requestedSchema"]["required"]], ["Who are you?", ["name"]])
+            expect("what the server made of the answers", seen.text("answered"), "Ada in file:///a%20b")
+            expect("another state", seen.one("error", key="tampered")["error"]["code"], -32602)
             expect("the acknowledged filter", seen.one("acknowledged")["notifications"], {"toolsListChanged": True})
         key = "changes" if era == "modern" else None
         seen.one("notification", key=key, method="notifications/tools/list_changed")
@@ -174,15 +193,15 @@ class Server:
 def servers(places):
     node, one, two = places.node, places.python_v1, places.python_v2
     return [
-        Server("rmcp, modern", [places.example("rmcp_server")], Small(end=({"signal": 15}, "terminate")), "modern"),
-        Server("rmcp, legacy", [places.example("rmcp_server")], Small(), "legacy", "legacy"),
-        Server("TypeScript SDK v2, modern", [node, places.peer("typescript_v2_server.mjs"), "modern"], Small(), "modern"),
-        Server("TypeScript SDK v2, dual", [node, places.peer("typescript_v2_server.mjs"), "dual"], Small(), "modern"),
-        Server("TypeScript SDK v2, dual, asked for legacy", [node, places.peer("typescript_v2_server.mjs"), "dual"], Small(), "legacy", "legacy"),
-        Server("TypeScript SDK v2, legacy", [node, places.peer("typescript_v2_server.mjs"), "legacy"], Small(), "legacy"),
+        Server("rmcp, modern", [places.example("rmcp_server")], Small(["input"], end=({"signal": 15}, "terminate")), "modern"),
+        Server("rmcp, legacy", [places.example("rmcp_server")], Small(["input"]), "legacy", "legacy"),
+        Server("TypeScript SDK v2, modern", [node, places.peer("typescript_v2_server.mjs"), "modern"], Small(["input"]), "modern"),
+        Server("TypeScript SDK v2, dual", [node, places.peer("typescript_v2_server.mjs"), "dual"], Small(["input"]), "modern"),
+        Server("TypeScript SDK v2, dual, asked for legacy", [node, places.peer("typescript_v2_server.mjs"), "dual"], Small(["input"]), "legacy", "legacy"),
+        Server("TypeScript SDK v2, legacy", [node, places.peer("typescript_v2_server.mjs"), "legacy"], Small(["input"]), "legacy"),
         Server("TypeScript SDK v1", [node, places.peer("typescript_v1_server.mjs")], Small(["ask"]), "legacy"),
-        Server("Python SDK v2", [two, places.peer("python_v2_server.py")], Small(), "modern"),
-        Server("Python SDK v2, asked for legacy", [two, places.peer("python_v2_server.py")], Small(), "legacy", "legacy"),
+        Server("Python SDK v2", [two, places.peer("python_v2_server.py")], Small(["input"]), "modern"),
+        Server("Python SDK v2, asked for legacy", [two, places.peer("python_v2_server.py")], Small(["input"]), "legacy", "legacy"),
         Server("Python SDK v1", [one, places.peer("python_v1_server.py")], Small(["ask"], unknown=None, answers_cancelled=True), "legacy"),
         Server("server-everything", [node, places.package("server-everything", "dist/index.js")], Everything(), "legacy"),
         Server("server-memory", [node, places.package("server-memory", "dist/index.js")], Memory(), "legacy"),
@@ -196,7 +215,10 @@ def cell(places, checker, server, runtime):
         tape = Path(scratch, "cell.tape")
         script = "".join(json.dumps(line) + "\n" for line in server.play.script(server.era))
         command = [places.program("mcp-call"), "--json", "--runtime", runtime, "--era", server.asked, "--progress", "--stderr", "events",
-                   "--timeout", "30000", "--tape", str(tape), "--script", "-", "--", *server.command]
+                   "--timeout", "30000", "--tape", str(tape), "--script", "-"]
+        if server.era == "modern":
+            command += ["--capabilities", '{"elicitation":{},"roots":{}}']
+        command += ["--", *server.command]
         status, out, err = run(command, script, env={**places.env, "MEMORY_FILE_PATH": str(Path(scratch, "memory.jsonl"))})
         try:
             seen = Seen([json.loads(line) for line in out.splitlines()])

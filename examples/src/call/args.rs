@@ -41,6 +41,8 @@ Starts COMMAND as a server, sends the request(s), prints what happens, closes th
     --env inherit|minimal      the server's environment                                   [inherit]
     --stderr inherit|null|tee|events
                                the server's standard error                                [tee]
+    --capabilities JSON        what the client says that it can do; mcp-call answers no
+                               question by itself, but a script can                       [{}]
     --progress                 ask for progress with each request
     --tape FILE                record a tape
     --replay FILE              print the events of a tape again, with no process
@@ -121,6 +123,8 @@ pub(super) struct Options {
     pub(super) environment: Environment,
     pub(super) stderr: Stderr,
     pub(super) progress: bool,
+    /// An object.
+    pub(super) capabilities: JsonBuf,
     pub(super) tape: Option<PathBuf>,
 }
 
@@ -143,6 +147,7 @@ impl Default for Options {
             environment: Environment::Inherit,
             stderr: Stderr::Tee,
             progress: false,
+            capabilities: JsonBuf::from(Json::EMPTY),
             tape: None,
         }
     }
@@ -262,6 +267,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
                 }
             }
             "progress" => options.progress = true,
+            "capabilities" => {
+                options.capabilities = object("the value of --capabilities", &word(&mut parser, name)?)?;
+            }
             "tape" => options.tape = Some(PathBuf::from(parser.value().map_err(sentence)?)),
             "script" => script = Some(parser.value().map_err(sentence)?),
             other => return usage(format!("there is no option --{}; see --help", other.escape_debug())),
@@ -320,20 +328,21 @@ fn work(script: Option<OsString>, free: Vec<String>) -> Result<Work, UsageError>
     if method.is_empty() {
         return usage("METHOD must not be empty");
     }
-    let params = match free.next() {
-        None => None,
-        Some(text) => match Json::parse(&text) {
-            Ok(json) if json.is_object() => Some(one_line(json)),
-            Ok(_) => return usage("PARAMS-JSON must be a JSON object"),
-            Err(error) => return usage(format!("PARAMS-JSON is not JSON: {error}")),
-        },
-    };
+    let params = free.next().map(|text| object("PARAMS-JSON", &text)).transpose()?;
     if free.next().is_some() {
         return usage("more than METHOD and PARAMS-JSON before `--`: quote the JSON as one argument");
     }
     let op = Op::Request { key: "1".to_owned(), method, params, timeout: None, idempotent: false };
     super::script::check_method(&op).map_err(UsageError)?;
     Ok(Work::Script { ops: vec![op], single: true })
+}
+
+fn object(what: &str, text: &str) -> Result<JsonBuf, UsageError> {
+    match Json::parse(text) {
+        Ok(json) if json.is_object() => Ok(one_line(json)),
+        Ok(_) => usage(format!("{what} must be a JSON object")),
+        Err(error) => usage(format!("{what} is not JSON: {error}")),
+    }
 }
 
 /// Line breaks between tokens, as a shell argument may have them, would tear the lines of a tape. Within a string there are none.

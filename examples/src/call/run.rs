@@ -59,6 +59,7 @@ fn client_options(options: &Options) -> ClientOptions {
         client = client.legacy_versions(preferred(&defaults::LEGACY_VERSIONS, is_legacy));
     }
     client = client
+        .capabilities(&options.capabilities)
         .request_timeout(options.timeout)
         .probe_timeout(options.probe_timeout)
         .start_timeout(options.start_timeout)

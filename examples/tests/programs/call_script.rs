@@ -383,3 +383,19 @@ fn people_get_text() {
     let ended = on().run_call(["tools/call", r#"{"name":"echo","arguments":{"text":"\u001b[2J"}}"#, "--", DEMO], b"");
     assert_eq!(ended.lines, [r"\u{1b}[2J"]);
 }
+
+// MSG-15, META-04: who says what it can answer is asked, and a second request brings the answer.
+#[test]
+fn a_question_is_answered_in_a_second_round() {
+    let script = r#"{"op":"request","key":"a","method":"tools/call","params":{"name":"ask","arguments":{"question":"Why?"}}}
+        {"op":"wait","key":"a"}
+        {"op":"request","key":"b","method":"tools/call","params":{"name":"ask","arguments":{"question":"Why?"},"requestState":"ask/1",
+            "inputResponses":{"answer":{"action":"accept","content":{"answer":"Because"}}}}}"#;
+    let script = script.replace(",\n", ",");
+    let (ended, events) = scripted(&["--capabilities", r#"{"elicitation":{}}"#], &script);
+    assert_eq!((ended.code(), &*ended.stderr), (Some(0), ""));
+    let asked = &of_key(&events, "result", "a")["result"];
+    assert_eq!((&asked["resultType"], &asked["requestState"]), (&json!("input_required"), &json!("ask/1")));
+    assert_eq!(asked["inputRequests"]["answer"]["params"]["message"], "Why?");
+    assert_eq!(of_key(&events, "result", "b")["result"]["content"][0]["text"], "Because");
+}

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ServerCapabilities, ServerConfig,
-    SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, InputRequiredResult, JsonObject,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ServerCapabilities,
+    ServerConfig, SubscriptionFilter, Tool,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
@@ -22,6 +22,22 @@ struct Small {
 fn schema(value: Value) -> Arc<JsonObject> {
     let Value::Object(object) = value else { unreachable!("an object literal") };
     Arc::new(object)
+}
+
+/// What must come back to the letter.
+const STATE: &str = "state “1”/\\\n";
+
+fn asks() -> InputRequiredResult {
+    let asks = json!({
+        "name": {"method": "elicitation/create", "params": {
+            "mode": "form",
+            "message": "Who are you?",
+            "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+        }},
+        "where": {"method": "roots/list"},
+    });
+    let asks = serde_json::from_value(asks).expect("two questions");
+    InputRequiredResult::new(Some(asks), Some(STATE.to_owned()))
 }
 
 impl ServerHandler for Small {
@@ -44,7 +60,8 @@ impl ServerHandler for Small {
             Tool::new("add", "Adds two numbers.", numbers),
             Tool::new("steps", "Reports three steps of progress.", nothing.clone()),
             Tool::new("hang", "Waits until it is cancelled, and says so on standard error.", nothing.clone()),
-            Tool::new("change", "Says that the tools have changed.", nothing),
+            Tool::new("change", "Says that the tools have changed.", nothing.clone()),
+            Tool::new("input", "Asks for a name and for the roots, then says both; of the modern era.", nothing),
         ]))
     }
 
@@ -84,6 +101,17 @@ impl ServerHandler for Small {
                     context.peer.notify_tool_list_changed().await.expect("the client is there");
                 }
                 "changed".to_owned()
+            }
+            "input" => {
+                let given = params.input_responses.unwrap_or_default();
+                let (Some(user), Some(place)) = (given.get("name"), given.get("where")) else {
+                    return Ok(asks().into());
+                };
+                if params.request_state.as_deref() != Some(STATE) {
+                    return Err(ErrorData::invalid_params("another state", None));
+                }
+                let (user, place) = (&user["content"]["name"], &place["roots"][0]["uri"]);
+                format!("{} in {}", user.as_str().unwrap_or_default(), place.as_str().unwrap_or_default())
             }
             other => return Err(ErrorData::invalid_params(format!("no tool {other}"), None)),
         };

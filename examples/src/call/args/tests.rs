@@ -93,6 +93,8 @@ fn a_mistake_is_one_sentence() {
         "--replay f a",
         "--replay f --timeout 1",
         "a --json=x -- s",
+        "a --capabilities [] -- s",
+        "a --capabilities {] -- s",
         "subscriptions/listen -- s",
     ];
     for words in cases {
