@@ -9,8 +9,9 @@ use crate::send_buffer::{FrameNumber, Progress, SendBuffer};
 #[derive(Debug)]
 pub(crate) struct Own {
     frames: VecDeque<(FrameNumber, usize)>,
+    /// What the peer could read: queued, or complete and waiting for room.
     bytes: usize,
-    /// What of them is collected for batches, and not queued.
+    /// What batches collect that wait for a handler. It cannot leave, however much the peer reads, so it pauses nothing.
     held: usize,
     limit: usize,
     paused: bool,
@@ -23,25 +24,29 @@ impl Own {
 
     /// Counts an answer that has been queued.
     pub(crate) fn add(&mut self, frame: FrameNumber, size: usize) {
-        self.frames.push_back((frame, size));
         self.bytes += size;
         self.paused |= self.bytes >= self.limit;
+        self.queued(frame, size);
     }
 
     /// Counts an answer that a batch collects.
     pub(crate) fn hold(&mut self, size: usize) {
         self.held += size;
+    }
+
+    /// What a batch has collected may leave.
+    pub(crate) fn complete(&mut self, size: usize) {
+        self.held -= size;
         self.bytes += size;
         self.paused |= self.bytes >= self.limit;
     }
 
-    /// What was collected is queued, or forgotten.
-    pub(crate) fn unhold(&mut self, size: usize) {
-        self.held -= size;
-        self.bytes -= size;
+    /// What was complete is queued.
+    pub(crate) fn queued(&mut self, frame: FrameNumber, size: usize) {
+        self.frames.push_back((frame, size));
     }
 
-    /// Whether batches hold so much that no further handler may keep one open: what pauses reading must leave by the peer's reading alone.
+    /// Whether batches hold so much that no further handler may keep one open.
     pub(crate) const fn is_crowded(&self) -> bool {
         self.held >= self.limit / 2
     }

@@ -64,6 +64,10 @@ pub fn round_trip(data: &[u8]) {
 /// A server's answer repeats the id's token, and carries the result.
 fn answer(id: &str, result: &str) {
     let (Some(id), Ok(result)) = (Id::parse(id), Json::parse(result)) else { return };
+    if result.deserialize::<Value>().is_err() {
+        // A number that is JSON and no float, such as 1e999: the comparison below cannot hold it.
+        return;
+    }
     let mut server = server::Connection::new(server::Config::new("s", "1")).expect("it is consistent");
     let meta = format!(r#""{META}protocolVersion":"2026-07-28","{META}clientCapabilities":{{}}"#);
     let request = format!(r#"{{"jsonrpc":"2.0","id":{},"method":"x","params":{{"_meta":{{{meta}}}}}}}"#, id.token());

@@ -262,7 +262,6 @@ impl Connection {
             return;
         }
         let Some(batch) = requests.batches.remove(&number) else { return };
-        self.own.unhold(batch.own);
         if batch.answers.is_empty() {
             return;
         }
@@ -275,7 +274,8 @@ impl Connection {
             out.push(b']');
         });
         if let Ok(frame) = frame {
-            self.own.add(frame, batch.own);
+            self.own.complete(batch.own);
+            self.own.queued(frame, batch.own);
         }
     }
 }

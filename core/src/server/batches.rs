@@ -34,6 +34,13 @@ struct Batch {
     crowded: bool,
 }
 
+impl Batch {
+    /// What of its answers is the core's own, in bytes.
+    fn own(&self) -> usize {
+        self.answers.iter().filter(|answer| answer.own).map(|answer| answer.frame.len()).sum()
+    }
+}
+
 struct Answer {
     /// The id that is taken until the array is queued.
     key: Option<Key>,
@@ -113,9 +120,10 @@ impl Batches {
     }
 
     /// Makes a batch ready whose requests are all answered.
-    fn complete(&mut self, number: u64) {
+    fn complete(&mut self, number: u64, account: &mut Own) {
         let complete = self.current != Some(number) && self.open.get(&number).is_some_and(|batch| batch.owed == 0);
         if let Some(batch) = if complete { self.open.remove(&number) } else { None } {
+            account.complete(batch.own());
             self.ready.push_back(batch);
         }
     }
@@ -129,8 +137,6 @@ impl Batches {
                 return;
             }
             if !batch.answers.is_empty() {
-                let own = batch.answers.iter().filter(|answer| answer.own).map(|answer| answer.frame.len()).sum();
-                account.unhold(own);
                 let frame = out.push(true, |out| {
                     for (i, answer) in batch.answers.iter().enumerate() {
                         out.push(if i == 0 { b'[' } else { b',' });
@@ -139,7 +145,7 @@ impl Batches {
                     out.push(b']');
                 });
                 if let Ok(frame) = frame {
-                    account.add(frame, own);
+                    account.queued(frame, batch.own());
                 }
             }
             self.bytes = self.bytes.saturating_sub(len);
@@ -210,7 +216,7 @@ impl Connection {
 
     /// Lets a batch go if it is complete.
     pub(super) fn check_batch(&mut self, number: u64) {
-        self.batches.complete(number);
+        self.batches.complete(number, &mut self.own);
         self.flush_batches();
     }
 

@@ -180,6 +180,20 @@ fn reading_pauses_while_the_cores_own_answers_are_not_read() {
     assert!(client.conn.wants_read(), "the end of a stream is read to the end");
 }
 
+// LIM-04: what waits for the caller's answer is not for the server to read: reading goes on, however long a person thinks about that answer.
+#[test]
+fn reading_goes_on_while_an_array_waits_for_the_caller() {
+    let mut client = session_with("2025-03-26", |config| config.own_answers_limit = 300);
+    let pings: Vec<_> = (2..30).map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)).collect();
+    let array = format!(r#"[{{"jsonrpc":"2.0","id":1,"method":"elicitation/create"}},{}]"#, pings.join(","));
+    let open = hand_in(&mut client, &array);
+    assert!(client.conn.wants_read(), "its answers are many, and none of them may leave");
+    client.conn.respond(open[0], json("{}"), client.now).expect("it is open");
+    assert!(!client.conn.wants_read(), "the array is there to be read");
+    assert_eq!(client.wire().len(), 1);
+    assert!(client.conn.wants_read());
+}
+
 // LIM-04, LEG-09: open arrays cannot collect without bound either: once they hold half of the budget, no further request of an array goes to the caller,
 // so that the server's own reading lets them leave.
 #[test]

@@ -189,6 +189,29 @@ fn the_cores_own_answers_in_open_batches_are_bounded() {
     assert_eq!(tickets(&peer.send_batch(&[&call("3")])).len(), 1);
 }
 
+// LIM-04: what waits for a handler is not for the client to read: reading goes on, or nobody could cancel that handler or answer what it asks. What is
+// complete and not read pauses it.
+#[test]
+fn reading_goes_on_while_a_batch_waits_for_its_handler() {
+    let (mut peer, _) = Peer::legacy_with("2025-03-26", |config| config.own_answers_limit = 300);
+    let (first, mut elements) = (call("1"), vec![PING; 20]);
+    elements.push(&first);
+    let open = tickets(&peer.send_batch(&elements));
+    assert!(peer.server.wants_read(), "its answers are many, and none of them may leave");
+    peer.respond(open[0], "{}").expect("in flight");
+    assert!(!peer.server.wants_read(), "the array is there to be read");
+    peer.read();
+    assert!(peer.server.wants_read());
+    peer.server.output(peer.now);
+    let mut sent = 0;
+    while peer.server.wants_read() {
+        peer.send_batch(&[PING, PING]);
+        sent += 1;
+        assert!(sent < 10, "complete arrays that nobody reads");
+    }
+    assert_eq!(peer.read().len(), sent);
+}
+
 // SHD-07: a client that is gone in the middle of a batch leaves nothing behind.
 #[test]
 fn a_client_that_is_gone_leaves_no_batch() {

@@ -97,6 +97,11 @@ impl Child {
         self.body == Body::Alive
     }
 
+    /// Whether its program would read, were there something to read.
+    pub(crate) fn wants_read(&self) -> bool {
+        self.brain.wants_read()
+    }
+
     pub(crate) fn helper_alive(&self) -> bool {
         self.helper_alive
     }
@@ -251,6 +256,9 @@ impl Child {
 
     fn read(&mut self, now_us: u64, random: &mut Random) -> bool {
         if !self.temper.reads || !self.stdin_open || self.input_ended || !self.brain.wants_read() {
+            return false;
+        }
+        if self.temper.writes_first && !self.brain.output(now_us).is_empty() {
             return false;
         }
         let most = 1 + random.short(4_096);

@@ -19,6 +19,14 @@ pub(crate) struct Tracked {
     seen: bool,
 }
 
+/// How many lives may end soon, one after the other, before the server is given up.
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    pub(crate) restarts: u32,
+    pub(crate) stable_us: u64,
+    pub(crate) spent: u32,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct ClientOracle {
     pub(crate) open: BTreeMap<Handle, Tracked>,
@@ -40,6 +48,9 @@ pub(crate) struct ClientOracle {
     pub(crate) answered: u64,
     /// Sessions that were established.
     ever: u32,
+    /// When that of the current life was.
+    established_us: Option<u64>,
+    pub(crate) budget: Budget,
 }
 
 impl ClientOracle {
@@ -119,10 +130,10 @@ impl ClientOracle {
         }
     }
 
-    pub(crate) fn signal(&mut self, signal: &SupervisorSignal, wires: &[Wire]) {
+    pub(crate) fn signal(&mut self, signal: &SupervisorSignal, wires: &[Wire], now_us: u64) {
         assert!(!self.closed, "{signal:?} after the last signal");
         match signal {
-            SupervisorSignal::Connection(signal) => self.connection(signal, wires),
+            SupervisorSignal::Connection(signal) => self.connection(signal, wires, now_us),
             SupervisorSignal::Process(notice) => match notice {
                 Notice::Started { restarts } => {
                     assert!(!self.start_failed);
@@ -133,6 +144,7 @@ impl ClientOracle {
                     }
                     assert_eq!(*restarts, self.restarts);
                     (self.running, self.established, self.era) = (true, false, None);
+                    self.established_us = None;
                     self.lives += 1;
                 }
                 Notice::StartFailed(_) => {
@@ -142,6 +154,7 @@ impl ClientOracle {
                     self.restarts += 1;
                     assert_eq!(*restarts, self.restarts);
                     self.running = false;
+                    self.spend(now_us);
                     self.only_survivors("a restart");
                 }
                 Notice::IdleStopped { .. } => {
@@ -160,6 +173,13 @@ impl ClientOracle {
         }
     }
 
+    /// A life that was stable makes good for those before it. It may have ended a while ago: that makes this check milder, never wrong.
+    fn spend(&mut self, now_us: u64) {
+        let stable = self.established_us.take().is_some_and(|since| now_us - since >= self.budget.stable_us);
+        self.budget.spent = if stable { 1 } else { self.budget.spent + 1 };
+        assert!(self.budget.spent <= self.budget.restarts, "RST-05: restarted once more: {:?}", self.budget);
+    }
+
     /// RST-02, SUB-10: what a new life finds are listens, idempotent requests and requests that were never begun; the last
     /// cannot be told from here, so their delivery is checked when they end.
     fn only_survivors(&mut self, _when: &str) {
@@ -168,11 +188,12 @@ impl ClientOracle {
         }
     }
 
-    fn connection(&mut self, signal: &Signal, wires: &[Wire]) {
+    fn connection(&mut self, signal: &Signal, wires: &[Wire], now_us: u64) {
         match signal {
             Signal::Established { era, .. } => {
                 self.era = Some(*era);
                 self.ever += 1;
+                self.established_us = Some(now_us);
                 assert!(self.running, "Started comes first");
                 assert!(!core::mem::replace(&mut self.established, true), "established twice in one life");
             }

@@ -148,7 +148,7 @@ impl World {
             }
             while let Some(signal) = self.supervisor.poll_signal() {
                 self.trace.say("client", format_args!("{signal:?}"));
-                self.oracle.signal(&signal, &self.wires);
+                self.oracle.signal(&signal, &self.wires, self.now_us);
             }
         }
     }
@@ -156,7 +156,7 @@ impl World {
     pub(super) fn take_signals(&mut self) {
         while let Some(signal) = self.supervisor.poll_signal() {
             self.trace.say("client", format_args!("{signal:?}"));
-            self.oracle.signal(&signal, &self.wires);
+            self.oracle.signal(&signal, &self.wires, self.now_us);
         }
     }
 

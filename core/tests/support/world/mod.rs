@@ -24,7 +24,7 @@ use mcp_wire::{JsonBuf, RecvBuffer, SendError, Supervisor};
 
 use brain::{instant, time_us};
 use child::Child;
-use client_oracle::ClientOracle;
+use client_oracle::{Budget, ClientOracle};
 use random::Random;
 use temper::Legacy;
 pub(crate) use trace::{Faults, Record, Trace};
@@ -197,6 +197,8 @@ impl World {
             memory_limit,
             random,
         };
+        let stable_us = u64::try_from(process.restart_stable.as_micros()).expect("a minute at most");
+        world.oracle.budget = Budget { restarts: process.restarts, stable_us, spent: 0 };
         if stream {
             world.oracle.stream();
             world.open_stream();
@@ -295,6 +297,10 @@ impl World {
                     self.phase = Phase::Ending { since_us: self.now_us };
                 } else if next_us > self.now_us {
                     return false;
+                } else if tries == 10 && self.is_at_a_standstill() {
+                    self.trace.fault("both sides wait until the other reads");
+                    self.end();
+                    self.phase = Phase::Ending { since_us: self.now_us };
                 } else {
                     assert!(tries < 10, "a server that behaves is asked and does not answer");
                     let results = self.oracle.results;
@@ -317,6 +323,12 @@ impl World {
             Phase::Storm => return false,
         }
         true
+    }
+
+    /// Each side has so much to answer by itself that it reads nothing before some of it is read (LIM-04). With budgets of a few hundred
+    /// bytes two honest sides can meet like that, and nothing but the end of the stream helps; requests still end by their clocks.
+    fn is_at_a_standstill(&self) -> bool {
+        !self.supervisor.connection().wants_read() && self.child.as_ref().is_some_and(|child| !child.wants_read())
     }
 
     /// What must hold between any two acts.

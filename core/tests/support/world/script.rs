@@ -111,10 +111,8 @@ impl Script {
                 } else {
                     self.trace.fault("a request that is never answered");
                 }
-                if !prompt && random.once_in(24) {
-                    self.trace.fault("a flood of notifications");
-                    let line = json!({"jsonrpc": "2.0", "method": "notifications/flood"});
-                    self.due.extend(core::iter::repeat_n((now_us, line), self.answer_limit.min(10_000) / 50));
+                if !prompt {
+                    self.flood(now_us, random);
                 }
             }
         }
@@ -175,6 +173,28 @@ impl Script {
                 assert!(!text.contains("io.modelcontextprotocol/"), "META-08: {text}");
                 true
             }
+        }
+    }
+
+    /// It says nothing more before some of what it said was taken.
+    fn is_full(&self) -> bool {
+        self.out.len() > 100_000
+    }
+
+    /// More of one kind than anybody wants: notifications, or what has to be answered.
+    fn flood(&mut self, now_us: u64, random: &mut Random) {
+        let (kind, line, count) = if random.once_in(24) {
+            ("a flood of notifications", json!({"jsonrpc": "2.0", "method": "notifications/flood"}), 200)
+        } else if self.legacy.is_some() && random.once_in(40) {
+            self.asked.extend(core::iter::repeat_n(json!("flood"), 2_500));
+            ("a flood of pings", json!({"jsonrpc": "2.0", "id": "flood", "method": "ping"}), 2_500)
+        } else {
+            return;
+        };
+        // Not through a pipe of one byte.
+        if self.answer_limit > 50_000 {
+            self.trace.fault(kind);
+            self.due.extend(core::iter::repeat_n((now_us, line), count));
         }
     }
 
@@ -242,7 +262,7 @@ impl Brain for Script {
     fn work(&mut self, now_us: u64, _: &mut Random) -> bool {
         // The earliest of all, of those the first that was lined up.
         let Some(next) = (0..self.due.len()).min_by_key(|n| (self.due[*n].0, *n)) else { return false };
-        if self.due[next].0 > now_us || self.out.len() > 100_000 {
+        if self.due[next].0 > now_us || self.is_full() {
             return false;
         }
         let (_, message) = self.due.remove(next);
@@ -252,6 +272,9 @@ impl Brain for Script {
     }
 
     fn next_us(&self) -> Option<u64> {
+        if self.is_full() {
+            return None;
+        }
         self.due.iter().map(|(due_us, _)| *due_us).min()
     }
 

@@ -8,6 +8,8 @@ use super::random::Random;
 pub(crate) struct Temper {
     /// It reads its input.
     pub(crate) reads: bool,
+    /// It reads only when nothing is left that it has to write.
+    pub(crate) writes_first: bool,
     /// It ends when its input has ended.
     pub(crate) ends_at_eof: bool,
     /// SIGTERM ends it.
@@ -71,6 +73,7 @@ impl Temper {
     pub(crate) fn good() -> Self {
         Self {
             reads: true,
+            writes_first: false,
             ends_at_eof: true,
             obeys_term: true,
             killable: true,
@@ -91,6 +94,7 @@ impl Temper {
         let silent = self.legacy.is_some_and(|legacy| legacy.on_probe == OnProbe::Silence);
         [
             (!self.reads, "a server that never reads"),
+            (self.writes_first, "a server that writes before it reads"),
             (!self.ends_at_eof, "a server that outlives its input"),
             (!self.obeys_term, "a server that ignores SIGTERM"),
             (!self.killable, "a server that cannot be killed"),
@@ -108,6 +112,7 @@ impl Temper {
             return temper;
         }
         temper.reads = !random.once_in(16);
+        temper.writes_first = random.once_in(8);
         temper.ends_at_eof = !random.once_in(6);
         temper.obeys_term = !random.once_in(6);
         temper.killable = !random.once_in(60);
