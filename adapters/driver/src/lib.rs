@@ -2,9 +2,12 @@
 //! handles and core, and the process tree.
 
 pub mod client;
+#[cfg(all(test, mcp_wire_model))]
+mod model;
 pub mod process;
 pub mod server;
 pub mod stdio;
+mod sync;
 #[cfg(windows)]
 mod windows;
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
@@ -14,6 +14,7 @@ use mcp_wire::lifecycle::{Escalation, ExitStatus};
 use mcp_wire::{Cause, Delivery, DropReason, IdBuf, JsonBuf};
 
 use super::error::StartFailedKind;
+use crate::sync::{Mutex, MutexGuard};
 
 /// What happened on a connection, in wire order (RTE-08). `Debug` shows no content (SEC-03).
 ///

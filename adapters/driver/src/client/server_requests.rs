@@ -6,8 +6,8 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use mcp_wire::client::ServerTicket;
@@ -18,6 +18,7 @@ use super::events::ClientEvent;
 use super::shared::{Shared, State};
 use super::tape::{TapeFact, TapeOp};
 use crate::server::RpcError;
+use crate::sync::{AtomicBool, Mutex};
 
 type Answer = Result<JsonBuf, RpcError>;
 type Working = Pin<Box<dyn Future<Output = Answer> + Send>>;

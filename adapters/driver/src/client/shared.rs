@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Waker};
 
 use mcp_wire::client::{Handle, RequestOptions, ResultKind};
@@ -19,6 +19,7 @@ use super::server_requests::{Handler, ServerRequests};
 use super::slab::Slab;
 use super::tape::{TapeEntry, TapeFact, TapeSink};
 use crate::process::ChildTree;
+use crate::sync::{Mutex, MutexGuard};
 
 /// Reads the driver's clock.
 pub(super) type Clock = Box<dyn Fn() -> Instant + Send + Sync>;

@@ -2,7 +2,7 @@
 //! It must not know who polls the handlers.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant as Clock};
 
@@ -13,6 +13,7 @@ use super::asked::Asked;
 use super::call::Parts;
 use super::legacy_client::Facts as ClientFacts;
 use super::{LegacyRequestError, RpcError};
+use crate::sync::{Mutex, MutexGuard};
 
 /// What is queued gets so long to leave once handlers have had their time, if the server stops by itself: a client that does not read
 /// must not keep it.

@@ -3,11 +3,12 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Wake, Waker};
 
 use super::Task;
+use crate::sync::{AtomicBool, Mutex, MutexGuard};
 
 /// Futures that whoever owns the set polls, each only after it was woken. Dropping the set drops them.
 ///
