@@ -47,7 +47,8 @@ pub struct Config {
     pub waiting_limit: usize,
     /// Their payload in bytes, together.
     pub waiting_bytes_limit: usize,
-    /// Stop reading while the house is full, instead of answering W-09 (LIM-02).
+    /// Stop reading while the house is full, instead of answering W-09 (LIM-02). Cancellations wait then as well. While a handler has asked a
+    /// legacy client something, reading goes on, and what comes before the answer is refused with W-09 after all.
     pub pause_when_full: bool,
     /// Listens open (SUB-12).
     pub listen_limit: usize,

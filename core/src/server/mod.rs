@@ -214,10 +214,12 @@ impl Connection {
     }
 
     /// Whether to read on. False only while the core's own answers have used up their budget (LIM-04), with the option to pause
-    /// instead of refusing (LIM-02) while no further request would find a place, and after the end of the input or of serving.
+    /// instead of refusing (LIM-02) while no further request would find a place and no handler waits for an answer of the client, and after the
+    /// end of the input or of serving.
     #[must_use]
     pub fn wants_read(&self) -> bool {
-        let full = self.config.pause_when_full && self.table.is_full();
+        // A handler that has asked the client would wait behind its own pause.
+        let full = self.config.pause_when_full && self.table.is_full() && self.client_requests() == 0;
         self.takes_input() && !full && !self.own.paused()
     }
 }

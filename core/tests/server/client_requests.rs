@@ -41,6 +41,23 @@ fn ended(request: ClientRequest, cause: Cause, delivery: Delivery) -> Vec<Signal
     vec![Signal::ClientRequestEnded { request, cause, delivery }]
 }
 
+// LIM-02: with the option to pause, a full house still reads while one of its handlers waits for an answer of the client: it would wait for ever
+// behind its own pause. What comes before that answer is refused.
+#[test]
+fn a_full_house_reads_on_for_the_answer_that_a_handler_waits_for() {
+    let (mut peer, session) = Peer::legacy_with("2025-11-25", |config| {
+        (config.running_limit, config.waiting_limit, config.pause_when_full) = (1, 0, true);
+    });
+    peer.admitted(&legacy("1", "tools/call", ""));
+    assert!(!peer.server.wants_read(), "the house is full");
+    let request = ask(&mut peer, session);
+    assert!(peer.server.wants_read(), "its own handler waits for what is not read");
+    peer.send(&legacy("2", "tools/call", ""));
+    assert_eq!(peer.read(), [line(1), error("2", -32603, "Server busy")]);
+    assert_eq!(peer.send(&result("1")), Seen::ClientResult { request, result: r#"{"roots":[]}"#.into() });
+    assert!(!peer.server.wants_read(), "nobody waits any more");
+}
+
 // RTE-02: a modern request brings no session, and without one there is nothing to send a request with. LEG-08: before `initialized` there
 // is only ping.
 #[test]
