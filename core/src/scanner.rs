@@ -545,7 +545,9 @@ fn string(line: &[u8], mut at: usize) -> Token {
     string_far(line, at)
 }
 
-/// The same for longer strings and those with escapes. Not inlined: inlined everywhere it is slower and takes long to build.
+/// The same for longer strings and those with escapes. Not inlined: inlined everywhere it is slower and takes long to build. Built twice: the
+/// vector code of the blocks is twice as wide where the processor has AVX2.
+#[multiversion::multiversion(targets("x86_64+avx2+bmi1+lzcnt+popcnt"))]
 #[inline(never)]
 fn string_far(line: &[u8], mut at: usize) -> Token {
     /// From here on it pays to look for running text.

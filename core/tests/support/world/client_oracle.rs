@@ -15,8 +15,10 @@ pub(crate) struct Tracked {
     pub(crate) listen: bool,
     idempotent: bool,
     acknowledged: bool,
-    /// A frame came back for it.
+    /// A frame came back for it in this life.
     seen: bool,
+    /// The same in an earlier one.
+    begun: bool,
 }
 
 /// How many lives may end soon, one after the other, before the server is given up.
@@ -55,7 +57,9 @@ pub(crate) struct ClientOracle {
 
 impl ClientOracle {
     pub(crate) fn opened(&mut self, handle: Handle, marker: u64, listen: bool, idempotent: bool) {
-        let old = self.open.insert(handle, Tracked { marker, listen, idempotent, acknowledged: false, seen: false });
+        let old = self
+            .open
+            .insert(handle, Tracked { marker, listen, idempotent, acknowledged: false, seen: false, begun: false });
         assert!(old.is_none(), "a handle that names two requests");
     }
 
@@ -79,7 +83,10 @@ impl ClientOracle {
         if let Some(tracked) = self.open.values().find(|tracked| tracked.marker == marker) {
             let again = earlier > Reach::Nothing && !tracked.listen;
             assert!(!again || tracked.idempotent, "RST-03: the request {marker} is sent again, and is not idempotent");
-            assert!(!again || !tracked.seen, "RST-03: the request {marker} is sent again, and the server had begun it");
+            assert!(
+                !again || !tracked.begun,
+                "RST-03: the request {marker} is sent again, and the server had begun it"
+            );
         }
     }
 
@@ -146,6 +153,9 @@ impl ClientOracle {
                     (self.running, self.established, self.era) = (true, false, None);
                     self.established_us = None;
                     self.lives += 1;
+                    for tracked in self.open.values_mut() {
+                        tracked.begun |= core::mem::take(&mut tracked.seen);
+                    }
                 }
                 Notice::StartFailed(_) => {
                     assert!(!core::mem::replace(&mut self.start_failed, true), "two failed starts");
