@@ -1,6 +1,6 @@
 //! The prompts, and the completion of their arguments. It must not know how a question reaches the user.
 
-use mcp_wire_tokio::{Call, RpcError};
+use mcp_wire_driver::server::{Call, RpcError};
 use serde_json::{Value, json};
 
 use crate::KEPT_MS;

@@ -1,6 +1,6 @@
 //! The tools that ask the client something: what each asks, and what it makes of the answers. How a question travels is `rounds`' business.
 
-use mcp_wire_tokio::{Call, RpcError};
+use mcp_wire_driver::server::{Call, RpcError};
 use serde_json::{Value, json};
 
 use crate::Everything;

@@ -1,6 +1,6 @@
 //! The resources: a text, a few bytes, one that can be subscribed to, and a template. It must not know who subscribes.
 
-use mcp_wire_tokio::{Call, RpcError};
+use mcp_wire_driver::server::{Call, RpcError};
 use serde_json::{Value, json};
 
 use crate::KEPT_MS;

@@ -4,7 +4,7 @@
 use std::hash::BuildHasher;
 use std::time::Duration;
 
-use mcp_wire_tokio::{Call, RpcError};
+use mcp_wire_driver::server::{Call, RpcError};
 use serde_json::{Map, Value, json};
 
 use crate::Everything;

@@ -4,11 +4,14 @@
 use std::time::Duration;
 
 use mcp_wire::server::LogLevel;
-use mcp_wire_tokio::{Call, RpcError};
+use mcp_wire_driver::server::{Call, RpcError};
 use serde_json::{Value, json};
 
 use crate::content::{audio, image, resource, text};
 use crate::{Everything, KEPT_MS, questions};
+
+/// Between two notifications, so that each goes out by itself.
+const PAUSE: Duration = Duration::from_millis(50);
 
 const PLAIN: [(&str, &str); 13] = [
     ("test_simple_text", "Returns a text."),
@@ -91,14 +94,14 @@ pub(crate) async fn call(call: &Call, everything: &Everything) -> Result<Value, 
         "test_tool_with_logging" => {
             for message in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
                 log(call, message)?;
-                pause().await;
+                (everything.sleep)(PAUSE).await;
             }
             vec![text("logged three messages")]
         }
         "test_tool_with_progress" => {
             for step in [0.0, 50.0, 100.0] {
                 progress(call, step)?;
-                pause().await;
+                (everything.sleep)(PAUSE).await;
             }
             vec![text("reported progress three times")]
         }
@@ -125,11 +128,6 @@ pub(crate) async fn call(call: &Call, everything: &Everything) -> Result<Value, 
         }
     };
     Ok(json!({"content": content}))
-}
-
-/// Between two notifications, so that each goes out by itself.
-async fn pause() {
-    tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
 fn progress(call: &Call, step: f64) -> Result<(), RpcError> {

@@ -1,4 +1,4 @@
-"""Runs the official conformance suite against the server `everything`, over the bridge, and holds what it finds against conformance.txt.
+"""Runs the official conformance suite against the server `everything` on each runtime, over the bridge, and holds what it finds against conformance.txt.
 
 usage: python3 suite/conformance.py [--write]    (the script `conformance` sets the places up)
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent.parent
 KEPT = HERE / "conformance.txt"
 REVISIONS = ("2026-07-28", "2025-11-25")
+RUNTIMES = ("tokio", "smol")
 DEADLINE = 300
 HEAD = """\
 # What the official conformance suite finds: for each server scenario how many checks passed and how many did not (a warning counts as not
@@ -48,18 +49,29 @@ def found(suite, revision, url):
     return {name: counts[name] for name in order}
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--write", action="store_true")
-    asked = parser.parse_args()
-    modules = HERE / ".packages" / "node_modules"
-    suite = [str(modules / "node" / "bin" / "node"), str(modules / "@modelcontextprotocol" / "conformance" / "dist" / "index.js")]
-    target = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent.parent / "target")) / "debug" / "examples"
-    kept = KEPT.read_text(encoding="utf-8") if KEPT.exists() else ""
-    reasons = {tuple(line.split()[:2]): line.partition("  # ")[2] for line in kept.splitlines() if "  # " in line}
+class Kept:
+    """conformance.txt, and whether anything speaks against it."""
 
-    bridge = subprocess.Popen([target / "bridge", target / "everything"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    lines, failed = [HEAD], False
+    def __init__(self):
+        self.text = KEPT.read_text(encoding="utf-8") if KEPT.exists() else ""
+        self.reasons = {tuple(line.split()[:2]): line.partition("  # ")[2] for line in self.text.splitlines() if "  # " in line}
+        self.failed = False
+
+    def fail(self, *lines):
+        self.failed = True
+        print(*lines, sep="\n", file=sys.stderr)
+
+    def line(self, revision, name, required, good, bad):
+        reason = self.reasons.get((revision, name), "") if bad or not good else ""
+        if (bad or not good) and not reason:
+            self.fail(f"{revision} {name}: {KEPT.name} has no reason for it")
+        return f"{revision} {name}{'' if required else ' *'} {good} {bad}" + (f"  # {reason}" if reason else "") + "\n"
+
+
+def on(runtime, suite, programs, kept):
+    """The lines of conformance.txt that a server on this runtime deserves."""
+    bridge = subprocess.Popen([programs / "bridge", programs / "everything", runtime], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    lines = []
     try:
         url = bridge.stdout.readline().strip()
         for revision in REVISIONS:
@@ -67,33 +79,39 @@ def main():
             results = found(suite, revision, url)
             if wanted - set(results):
                 sys.exit(f"not run: {wanted - set(results)}")
-            passed = [name for name in wanted if not results[name][1]]
-            checks = sum(results[name][0] for name in wanted)
-            print(f"{revision}: {len(passed)} of {len(wanted)} required scenarios passed, {checks} checks")
+            passed, checks = [name for name in wanted if not results[name][1]], sum(results[name][0] for name in wanted)
+            print(f"{runtime}, {revision}: {len(passed)} of {len(wanted)} required scenarios passed, {checks} checks")
             for name, (good, bad, wrong) in results.items():
-                reason = reasons.get((revision, name), "") if bad or not good else ""
-                line = f"{revision} {name}{'' if name in wanted else ' *'} {good} {bad}" + (f"  # {reason}" if reason else "") + "\n"
+                line = kept.line(revision, name, name in wanted, good, bad)
                 lines.append(line)
-                if line not in kept:
-                    print(*(f"{revision} {name}: {what}" for what in wrong), sep="\n", file=sys.stderr)
-                if (bad or not good) and not reason:
-                    failed = True
-                    print(f"{revision} {name}: {KEPT.name} has no reason for it", file=sys.stderr)
+                if wrong and line not in kept.text:
+                    print(*(f"{runtime}, {revision} {name}: {what}" for what in wrong), sep="\n", file=sys.stderr)
         bridge.stdin.close()
         # It tells what it saw of the servers' ends.
         if bridge.wait(timeout=30) != 0:
-            failed = True
-            print("the servers did not all end by themselves with status 0", file=sys.stderr)
+            kept.fail(f"on {runtime} the servers did not all end by themselves with status 0")
     finally:
         bridge.kill()
-    fresh = "".join(lines)
-    if asked.write:
-        KEPT.write_text(fresh, encoding="utf-8")
-    elif fresh != kept:
-        failed = True
-        sys.stdout.writelines(line + "\n" for line in sorted(set(fresh.splitlines()) ^ set(kept.splitlines())))
-        print(f"what was found is not what {KEPT.name} says; keep it with --write", file=sys.stderr)
-    return 1 if failed else 0
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args()
+    modules = HERE / ".packages" / "node_modules"
+    suite = [str(modules / "node" / "bin" / "node"), str(modules / "@modelcontextprotocol" / "conformance" / "dist" / "index.js")]
+    programs = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent.parent / "target")) / "debug" / "examples"
+    kept = Kept()
+    for runtime in RUNTIMES:
+        fresh = HEAD + "".join(on(runtime, suite, programs, kept))
+        if asked.write and runtime == RUNTIMES[0]:
+            KEPT.write_text(fresh, encoding="utf-8")
+            kept.text = fresh
+        elif fresh != kept.text:
+            differ = sorted(set(fresh.splitlines()) ^ set(kept.text.splitlines()))
+            kept.fail(*differ, f"what was found on {runtime} is not what {KEPT.name} says; keep it with --write")
+    return 1 if kept.failed else 0
 
 
 sys.exit(main())
