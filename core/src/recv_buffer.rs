@@ -1,19 +1,19 @@
 //! Owns the input bytes and cuts them into frames: lines, the line limit, the salvage of an id from a line too long
 //! to keep. It must not know what a message means to a connection.
 
+mod frame;
+mod raw;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-use memchr::memchr;
-
-use crate::batch::Batch;
 use crate::config::FULL_READ;
 use crate::message::{assemble, damaged, too_long, truncated};
 use crate::salvage::Salvage;
-use crate::scanner::{End, Walk, Walker};
-use crate::{Json, Message, UnreadableReason};
+use crate::scanner::{Walk, Walker};
+pub use frame::Frame;
 
 /// Memory kept whatever was read before, in bytes.
 const KEEP: usize = 256 << 10;
@@ -324,107 +324,6 @@ impl RecvBuffer {
         }
     }
 
-    /// Takes the next line from `raw`, or the beginning of one: to `text` if it is UTF-8.
-    fn raw_line(&mut self) -> Option<Found> {
-        let rest = self.raw.get(self.raw_at..).unwrap_or_default();
-        let found = memchr(b'\n', rest);
-        let piece = rest.get(..found.unwrap_or(rest.len())).unwrap_or_default();
-        let mut taken = found.map_or(rest.len(), |end| end + 1);
-        match self.mode {
-            Mode::Discard => self.salvage.feed(piece),
-            Mode::Damaged => self.damaged.extend_from_slice(piece),
-            Mode::Text => {
-                let cut = if found.is_none() { cut_character(piece) } else { 0 };
-                let (whole, _) = piece.split_at(piece.len() - cut);
-                if let Ok(text) = simdutf8::basic::from_utf8(whole) {
-                    push(&mut self.text, text, self.limit);
-                    if found.is_some() {
-                        self.text.push('\n');
-                    }
-                    taken -= cut;
-                } else {
-                    let begun = self.text.as_bytes().get(self.start..).unwrap_or_default();
-                    self.damaged.extend_from_slice(begun);
-                    self.damaged.extend_from_slice(piece);
-                    self.text.truncate(self.start);
-                    self.mode = Mode::Damaged;
-                }
-            }
-        }
-        self.raw_at += taken;
-        if found.is_none() || self.raw_at == self.raw.len() {
-            // What is left now is the beginning of a character.
-            self.raw.drain(..self.raw_at);
-            self.raw_at = 0;
-            if self.raw.is_empty() {
-                clear(&mut self.raw);
-            }
-            self.suspect = false;
-        }
-        if self.mode == Mode::Damaged && self.damaged.len() > self.limit.saturating_add(1) {
-            self.discard_damaged();
-        }
-        if found.is_none() || self.mode == Mode::Text {
-            return None;
-        }
-        let mode = core::mem::replace(&mut self.mode, Mode::Text);
-        self.suspect = self.raw_at < self.raw.len();
-        if mode == Mode::Discard {
-            return Some(Found::TooLong { cut_off: false });
-        }
-        let len = self.damaged.strip_suffix(b"\r").unwrap_or(&self.damaged).len();
-        if len > self.limit {
-            self.discard_damaged();
-            self.mode = Mode::Text;
-            return Some(Found::TooLong { cut_off: false });
-        }
-        self.damaged.truncate(len);
-        Some(Found::NoText { cut_off: false })
-    }
-
-    fn discard_damaged(&mut self) {
-        self.salvage.feed(&self.damaged);
-        clear(&mut self.damaged);
-        self.mode = Mode::Discard;
-    }
-
-    /// What the end of the input leaves.
-    fn last_line(&mut self) -> Option<Found> {
-        if self.mode == Mode::Text && !self.raw.is_empty() {
-            // The beginning of a character.
-            let begun = self.text.as_bytes().get(self.start..).unwrap_or_default();
-            self.damaged.extend_from_slice(begun);
-            self.text.truncate(self.start);
-            self.mode = Mode::Damaged;
-        }
-        if self.mode == Mode::Damaged {
-            self.damaged.append(&mut self.raw);
-            if self.damaged.len() > self.limit {
-                self.discard_damaged();
-            }
-        }
-        match core::mem::replace(&mut self.mode, Mode::Text) {
-            Mode::Discard => return Some(Found::TooLong { cut_off: true }),
-            Mode::Damaged => return Some(Found::NoText { cut_off: true }),
-            Mode::Text => {}
-        }
-        let range = self.start..self.text.len();
-        let line = self.text.as_bytes().get(range.clone()).unwrap_or_default();
-        if line.is_empty() {
-            return None;
-        }
-        self.start = self.text.len();
-        if line.len() > self.limit {
-            self.salvage.feed(line);
-            return Some(Found::TooLong { cut_off: true });
-        }
-        match self.walker.finish(line) {
-            End::Blank => None,
-            End::Whole => Some(Found::Whole(range)),
-            End::Damaged => Some(Found::Truncated(range)),
-        }
-    }
-
     /// Forgets what has been consumed, without moving more than that, and gives memory back.
     fn compact(&mut self) {
         let live = self.text.len() - self.start;
@@ -491,47 +390,5 @@ impl fmt::Debug for RecvBuffer {
             .field("mode", &self.mode)
             .field("closed", &self.closed)
             .finish_non_exhaustive()
-    }
-}
-
-/// One line, borrowed from the buffer: never from a connection, so the caller can answer while it holds the frame.
-///
-/// ```
-/// use mcp_wire::RecvBuffer;
-///
-/// let mut recv = RecvBuffer::default();
-/// recv.extend(b"hello\n");
-/// let frame = recv.next_frame().expect("a whole line is there");
-/// assert_eq!(frame.bytes(), b"hello");
-/// ```
-#[derive(Debug, Clone)]
-pub struct Frame<'b> {
-    bytes: &'b [u8],
-    message: Message<'b>,
-}
-
-impl<'b> Frame<'b> {
-    /// The line without its line end; empty for a line that was too long to keep.
-    #[must_use]
-    pub const fn bytes(&self) -> &'b [u8] {
-        self.bytes
-    }
-
-    /// The message in it.
-    #[must_use]
-    pub fn message(self) -> Message<'b> {
-        self.message
-    }
-
-    /// The messages in it, if it is an array of at least one and at most [`BATCH_LIMIT`](crate::config::BATCH_LIMIT) elements. Only revision 2025-03-26
-    /// has such lines; everywhere else, and for any other array, [`message`](Self::message) is unreadable (LEG-09, LEG-10).
-    #[must_use]
-    pub fn batch(&self) -> Option<Batch<'b>> {
-        let Message::Unreadable(line) = &self.message else { return None };
-        if line.reason != UnreadableReason::InvalidMessage {
-            return None;
-        }
-        let text = core::str::from_utf8(self.bytes).ok()?.trim_ascii();
-        Batch::new(Json::trusted(text))
     }
 }
