@@ -126,8 +126,8 @@ impl<'a> RequestBuilder<'a> {
         let params = self.params.map_err(CallError::Encode)?;
         let shared = &self.client.owner().shared;
         let waiting = Waiting { method: self.method.into(), params, options: self.options };
-        let now = shared.now();
-        shared.lock().submit(waiting, self.hook, may_wait, now)
+        let (mut state, now) = shared.lock_now();
+        state.submit(waiting, self.hook, may_wait, now)
     }
 }
 
@@ -191,8 +191,7 @@ impl Call {
     /// Cancels it, telling the server why (cut at 1 KiB). It resolves with the cause `Cancelled`, or with its answer if that came first.
     pub fn cancel(&self, reason: &str) {
         let Place::Live(key) = self.place else { return };
-        let now = self.owner.shared.now();
-        let mut state = self.owner.shared.lock();
+        let (mut state, now) = self.owner.shared.lock_now();
         match state.entries.get(key).map(|entry| entry.handle) {
             Some(Some(handle)) => state.cancel(handle, Some(reason), now),
             Some(None) => state.cancel_waiting(key),
@@ -253,8 +252,8 @@ impl Future for Call {
 impl Drop for Call {
     fn drop(&mut self) {
         if let Place::Live(key) = self.place {
-            let now = self.owner.shared.now();
-            self.owner.shared.lock().forsake(key, now);
+            let (mut state, now) = self.owner.shared.lock_now();
+            state.forsake(key, now);
         }
     }
 }

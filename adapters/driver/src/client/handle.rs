@@ -123,8 +123,8 @@ impl Client {
     pub fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
         let params = JsonBuf::new(&params).map_err(CallError::Encode)?;
         let params = Some(params.as_json()).filter(|params| *params != mcp_wire::Json::NULL);
-        let now = self.shared().now();
-        self.shared().lock().notify(method, params, now)
+        let (mut state, now) = self.shared().lock_now();
+        state.notify(method, params, now)
     }
 
     /// Everything that happens from here on, in one order. To miss nothing, ask the builder for it.
@@ -155,15 +155,17 @@ impl Client {
     /// Closes in order: stdin, then SIGTERM, then SIGKILL, with a grace between (SHD-01). Begins at once; await it for the outcome, which
     /// concurrent closes share. Requests in flight end with `Closed` now (SHD-03).
     pub fn close(&self) -> Closing {
-        let now = self.shared().now();
-        self.shared().lock().close(now);
+        let (mut state, now) = self.shared().lock_now();
+        state.close(now);
+        drop(state);
         self.closed()
     }
 
     /// Kills the process tree (SHD-04). Begins at once; await it for the outcome. Shortens a running close.
     pub fn kill(&self) -> Closing {
-        let now = self.shared().now();
-        self.shared().lock().kill(now);
+        let (mut state, now) = self.shared().lock_now();
+        state.kill(now);
+        drop(state);
         self.closed()
     }
 
@@ -180,8 +182,7 @@ impl Client {
 
     /// Skips the delay of a restart that is being waited for (case 168).
     pub fn retry_now(&self) {
-        let now = self.shared().now();
-        let mut state = self.shared().lock();
+        let (mut state, now) = self.shared().lock_now();
         state.tape(TapeFact::Op(TapeOp::RetryNow), now);
         state.engine.supervisor_mut().retry_now(now);
         state.pump(now);

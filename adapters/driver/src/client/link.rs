@@ -105,16 +105,15 @@ impl Link {
 
     fn route(&mut self, ended: bool) {
         let Self { shared, recv, taped, spare, paused, .. } = self;
-        let now = shared.now();
         // The first frame is found before the lock is taken.
-        let mut held: Option<Locked<'_>> = None;
+        let mut held: Option<(Locked<'_>, Instant)> = None;
         // At the end of the input all that is left is bounded.
         while !*paused || ended {
             let Some(frame) = recv.next_frame() else { break };
-            let mut state = held.take().unwrap_or_else(|| {
-                let mut state = shared.lock();
+            let (mut state, mut now) = held.take().unwrap_or_else(|| {
+                let (mut state, now) = shared.lock_now();
                 state.stay_awake();
-                state
+                (state, now)
             });
             if state.has_tape() {
                 let bytes = frame.bytes();
@@ -136,7 +135,7 @@ impl Link {
                     }
                 }
             }
-            state = match state.engine.open_batch(&frame, now) {
+            (state, now) = match state.engine.open_batch(&frame, now) {
                 None => {
                     let event = state.engine.handle(frame, now);
                     take_in(shared, state, event, taped, now)
@@ -144,17 +143,17 @@ impl Link {
                 Some(batch) => {
                     for message in batch {
                         let event = state.engine.handle_message(message, now);
-                        state = take_in(shared, state, event, taped, now);
+                        (state, now) = take_in(shared, state, event, taped, now);
                     }
                     state.engine.supervisor_mut().close_batch(now);
                     state.pump(now);
-                    state
+                    (state, now)
                 }
             };
             *paused = !state.engine.supervisor().connection().wants_read();
-            held = Some(state);
+            held = Some((state, now));
         }
-        let mut state = held.unwrap_or_else(|| shared.lock());
+        let (mut state, now) = held.unwrap_or_else(|| shared.lock_now());
         tape_input(&mut state, taped, now);
         state.engine.supervisor_mut().output_seen(now);
         if ended {
@@ -176,8 +175,7 @@ impl Link {
         if !self.tasks.is_empty() {
             self.tasks.poll(&Context::from_waker(waker));
         }
-        let now = self.shared.now();
-        let mut state = self.shared.lock();
+        let (mut state, now) = self.shared.lock_now();
         self.out_on_tape = report(&mut state, &wrote, self.out_on_tape, now);
         if let Some(spent) = wrote.spent {
             state.engine.supervisor_mut().recycle(spent);
@@ -262,8 +260,7 @@ impl Link {
         self.recv.reset();
         self.paused = false;
         self.out_on_tape = None;
-        let now = self.shared.now();
-        let mut state = self.shared.lock();
+        let (mut state, now) = self.shared.lock_now();
         if state.abandoned || state.is_over() {
             drop(state);
             return false;
@@ -283,8 +280,7 @@ impl Link {
 
     /// [`Todo::Spawn`] failed.
     pub fn spawn_failed(&mut self, error: SpawnError) {
-        let now = self.shared.now();
-        let mut state = self.shared.lock();
+        let (mut state, now) = self.shared.lock_now();
         let failure = error.failure();
         state.tape(TapeFact::Process(ProcessFact::SpawnFailed(failure)), now);
         state.engine.spawn_failed(failure, Some(error), now);
@@ -294,8 +290,7 @@ impl Link {
 
     /// The exit notice is there: looks how the process has exited. `false` if it has not.
     pub fn look_for_exit(&mut self) -> bool {
-        let now = self.shared.now();
-        let mut state = self.shared.lock();
+        let (mut state, now) = self.shared.lock_now();
         let Some(status) = state.child.as_ref().and_then(|child| child.try_exit()) else { return false };
         tracing::info!(target: "mcp_wire::process", pid = state.engine.pid(), %status, "the server has exited");
         state.tape(TapeFact::Process(ProcessFact::Exited(status)), now);
@@ -307,14 +302,13 @@ impl Link {
 
     /// All ends are closed after [`Todo::Reap`]: reaps the process.
     pub fn reap(&mut self) {
-        let now = self.shared.now();
         let mut state = self.shared.lock();
         let child = state.child.take();
         drop(state);
         // It has exited, so this returns at once.
         let _ = child.as_ref().and_then(|child| child.reap());
         drop(child);
-        state = self.shared.lock();
+        let (mut state, now) = self.shared.lock_now();
         state.tape(TapeFact::Process(ProcessFact::Reaped), now);
         state.engine.supervisor_mut().reaped(now);
         state.pump(now);
@@ -343,16 +337,17 @@ fn take_in<'s>(
     mut state: Locked<'s>,
     event: Event<'_>,
     taped: &mut Vec<u8>,
-    now: Instant,
-) -> Locked<'s> {
+    mut now: Instant,
+) -> (Locked<'s>, Instant) {
     if let Some(callback) = state.route(event, now) {
         tape_input(&mut state, taped, now);
         drop(state);
-        callback.run(shared, now);
-        state = shared.lock();
+        callback.run(shared);
+        // Others may have told the core a later time meanwhile.
+        (state, now) = shared.lock_now();
     }
     state.pump(now);
-    state
+    (state, now)
 }
 
 /// What was read so far goes on the tape.

@@ -139,8 +139,7 @@ impl<'a> ListenRequest<'a> {
     /// Asks for it. Dropping what this gives cancels it.
     pub fn send(self) -> Opening {
         let owner = self.client.owner();
-        let now = owner.shared.now();
-        let mut state = owner.shared.lock();
+        let (mut state, now) = owner.shared.lock_now();
         let taken = match state.refusal() {
             Some(error) => Err(error),
             None => {
@@ -220,8 +219,8 @@ impl Opening {
 }
 
 fn cancel(shared: &Shared, handle: Handle, reason: &str) {
-    let now = shared.now();
-    shared.lock().cancel(handle, Some(reason), now);
+    let (mut state, now) = shared.lock_now();
+    state.cancel(handle, Some(reason), now);
 }
 
 impl Future for Opening {
@@ -272,8 +271,8 @@ pub(super) fn set_waker(entry: &mut Entry, cx: &Context<'_>) {
 impl Drop for Opening {
     fn drop(&mut self) {
         if let Place::Sent { key, .. } = self.place {
-            let now = self.owner.shared.now();
-            self.owner.shared.lock().forsake(key, now);
+            let (mut state, now) = self.owner.shared.lock_now();
+            state.forsake(key, now);
         }
     }
 }
@@ -386,8 +385,8 @@ impl Stream for Listen {
 impl Drop for Listen {
     fn drop(&mut self) {
         if !self.over {
-            let now = self.shared.now();
-            self.shared.lock().forsake(self.key, now);
+            let (mut state, now) = self.shared.lock_now();
+            state.forsake(self.key, now);
         }
     }
 }

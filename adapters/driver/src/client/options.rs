@@ -270,7 +270,8 @@ impl Options {
         self.process.lazy
     }
 
-    /// The client of a process and the driver's end of it. `clock` reads the driver's clock, from any thread.
+    /// The client of a process and the driver's end of it. `clock` reads the driver's clock, from any thread; it runs
+    /// under the connection's lock, so it must not use the client.
     ///
     /// # Errors
     /// A configuration that contradicts itself.

@@ -22,11 +22,11 @@ pub(super) enum Callback<'b> {
 
 impl Callback<'_> {
     /// Runs it, and puts it back. An error or a panic in a hook cancels its request and nothing else (RTE-12).
-    pub(super) fn run(self, shared: &Shared, now: Instant) {
+    pub(super) fn run(self, shared: &Shared) {
         match self {
             Self::Hook { key, request, mut hook, method, params } => {
                 let ran = catch_unwind(AssertUnwindSafe(|| hook(&method, params)));
-                let mut state = shared.lock();
+                let (mut state, now) = shared.lock_now();
                 if matches!(ran, Ok(Ok(()))) {
                     if let Some(Entry { handle, kind: Kind::Call { hook: place, .. }, orphan: false, .. }) =
                         state.entries.get_mut(key)

@@ -132,8 +132,9 @@ impl Future for Task {
             }
         };
         self.working = None;
-        let now = self.shared.now();
-        self.shared.lock().answer_server(self.ticket, answer, now);
+        let (mut state, now) = self.shared.lock_now();
+        state.answer_server(self.ticket, answer, now);
+        drop(state);
         Poll::Ready(())
     }
 }

@@ -210,10 +210,16 @@ impl Shared {
         Locked { guard: Some(self.state.lock().unwrap_or_else(PoisonError::into_inner)) }
     }
 
+    /// The same, and the time. It is read under the lock, so that the core is never told an earlier one than before, by whichever thread.
+    pub(super) fn lock_now(&self) -> (Locked<'_>, Instant) {
+        let state = self.lock();
+        let now = self.now();
+        (state, now)
+    }
+
     /// The last handle is gone: the tree is killed here and now, with or without a driver that runs (SHD-04).
     pub(super) fn abandon(&self) {
-        let now = self.now();
-        let mut state = self.lock();
+        let (mut state, now) = self.lock_now();
         state.abandoned = true;
         let child = state.end_without_outcome(now);
         state.poke();
@@ -223,8 +229,7 @@ impl Shared {
 
     /// The driver is gone: nobody moves bytes any more, so everything ends (case 159).
     pub(super) fn driver_gone(&self) {
-        let now = self.now();
-        let mut state = self.lock();
+        let (mut state, now) = self.lock_now();
         state.driverless = true;
         let child = state.end_without_outcome(now);
         drop(state);

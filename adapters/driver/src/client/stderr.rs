@@ -31,7 +31,6 @@ impl StderrSink {
         if let (Some(tee), Some(bytes)) = (&mut self.tee, bytes) {
             tee.push(bytes);
         }
-        let now = shared.now();
         let mut lines = Vec::new();
         let wanted = self.lines;
         let mut keep = |line: &str| {
@@ -39,7 +38,7 @@ impl StderrSink {
                 lines.push(line.to_owned());
             }
         };
-        let mut state = shared.lock();
+        let (mut state, now) = shared.lock_now();
         match bytes {
             Some(bytes) => {
                 state.tape(TapeFact::Stderr(bytes), now);
