@@ -1,15 +1,10 @@
-//! What the server tests share: requests as text, a client made of lines, and deadlines after which a test has hung.
-
-#![allow(dead_code, reason = "each test file takes what it needs")]
-
-use std::future::Future;
-use std::time::Duration;
+//! What the server tests share: requests as text, and a client made of lines.
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, Lines};
 
-/// After so long a test has hung. Nothing waits for it to pass.
-pub(crate) const HANG: Duration = Duration::from_secs(30);
+use super::in_time;
+use crate::rt::io::{AsyncRead, AsyncWrite, BufReader};
+use crate::rt::{AsyncBufReadExt, AsyncWriteExt};
 
 /// A request line with the metadata that each request carries.
 pub(crate) fn request(id: impl Into<Value>, method: &str, params: Value) -> String {
@@ -34,23 +29,15 @@ pub(crate) fn cancel(id: impl Into<Value>) -> String {
     json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}).to_string() + "\n"
 }
 
-/// Fails the test if it takes too long.
-pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
-    match tokio::time::timeout(HANG, future).await {
-        Ok(value) => value,
-        Err(_) => panic!("hung: {what}"),
-    }
-}
-
 /// A client that speaks lines.
 pub(crate) struct Client<R, W> {
-    lines: Lines<BufReader<R>>,
+    reader: BufReader<R>,
     writer: Option<W>,
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
     pub(crate) fn new(reader: R, writer: W) -> Self {
-        Self { lines: BufReader::new(reader).lines(), writer: Some(writer) }
+        Self { reader: BufReader::new(reader), writer: Some(writer) }
     }
 
     pub(crate) async fn send(&mut self, text: &str) {
@@ -61,19 +48,22 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
 
     /// The streams, for tests that want bytes.
     pub(crate) fn into_parts(self) -> (BufReader<R>, W) {
-        (self.lines.into_inner(), self.writer.expect("not closed yet"))
+        (self.reader, self.writer.expect("not closed yet"))
     }
 
     /// Closes our end.
     pub(crate) async fn close(&mut self) {
         if let Some(mut writer) = self.writer.take() {
-            in_time("a shutdown", writer.shutdown()).await.expect("can be closed");
+            in_time("a shutdown", writer.close()).await.expect("can be closed");
         }
     }
 
     /// The next frame; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Value> {
-        let line = in_time("a frame", self.lines.next_line()).await.expect("can be read")?;
+        let mut line = String::new();
+        if in_time("a frame", self.reader.read_line(&mut line)).await.expect("can be read") == 0 {
+            return None;
+        }
         Some(serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON on the wire: {line}")))
     }
 

@@ -9,7 +9,7 @@ use rustix::process::{Pid, PidfdFlags};
 use serde_json::Value;
 
 use super::child::{ROLE, RUNTIME};
-use super::support::HANG;
+use crate::support::HANG;
 
 /// The command that starts the server.
 pub(crate) fn server(role: &str) -> Command {

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::host::{Host, Lines, parse, server, server_on};
 use super::streams::{KINDS, Kind, Scratch, pipe, start, start_unread};
-use super::support::{HANG, cancel, code, request};
+use crate::support::HANG;
+use crate::support::server::{cancel, code, request};
 
 macro_rules! tests {
     ($($name:ident),* $(,)?) => {

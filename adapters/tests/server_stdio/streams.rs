@@ -14,7 +14,7 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::OptionalActions;
 
 use super::host::{Host, Wire};
-use super::support::HANG;
+use crate::support::HANG;
 
 /// Kinds on which a client and a server can talk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

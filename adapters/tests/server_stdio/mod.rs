@@ -1,23 +1,14 @@
 //! A server on real standard streams of every kind: pipes, sockets, files, terminals, the null device. The test binary starts itself as the
 //! server, so it has a `main` of its own: nothing but the server may write to the server's standard output.
 
-#[cfg(target_os = "linux")]
+#![cfg(target_os = "linux")]
+
 mod child;
-#[cfg(target_os = "linux")]
 mod host;
-#[cfg(target_os = "linux")]
 mod streams;
-#[cfg(target_os = "linux")]
-#[path = "../support/mod.rs"]
-mod support;
-#[cfg(target_os = "linux")]
 mod tests;
 
-#[cfg(not(target_os = "linux"))]
-fn main() {}
-
-#[cfg(target_os = "linux")]
-fn main() -> std::process::ExitCode {
+pub(crate) fn main() -> std::process::ExitCode {
     if let Ok(role) = std::env::var(child::ROLE) {
         return child::run(&role);
     }

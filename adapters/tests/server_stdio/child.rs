@@ -1,13 +1,15 @@
 //! The server that the tests start. What happens inside it is told on standard error, one `fact:` a line.
 
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use mcp_wire_tokio::{Call, Ended, Publisher, RpcError, ServeError, ServeExt, Server, StopHandle, stdio};
+use crate::rt::adapter::{Call, Ended, Publisher, RpcError, ServeError, ServeExt, Server, StopHandle, stdio};
+use crate::rt::{
+    self, Executor,
+    channel::{Sender, bounded},
+};
 use serde_json::{Value, json};
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Notify;
 
 /// What the child is to do.
 pub(crate) const ROLE: &str = "MCP_WIRE_TEST_ROLE";
@@ -17,14 +19,6 @@ pub(crate) const RUNTIME: &str = "MCP_WIRE_TEST_RUNTIME";
 /// case 216: handles that are kept for ever keep nothing alive.
 static KEPT: OnceLock<(Publisher, StopHandle)> = OnceLock::new();
 
-fn runtime() -> Runtime {
-    let mut builder = match std::env::var(RUNTIME).as_deref() {
-        Ok("multi") => Builder::new_multi_thread(),
-        _ => Builder::new_current_thread(),
-    };
-    builder.enable_all().build().expect("a runtime")
-}
-
 fn server(guard: bool) -> Server {
     let server =
         Server::builder("child", "1").stdout_guard(guard).drain(Duration::from_secs(20)).build().expect("sound");
@@ -32,7 +26,7 @@ fn server(guard: bool) -> Server {
     server
 }
 
-async fn serve(guard: bool, shutdown: Arc<Notify>) -> Result<Ended, ServeError> {
+async fn serve(guard: bool, shutdown: Sender<()>) -> Result<Ended, ServeError> {
     server(guard).serve(stdio(), move |call| handle(call, shutdown.clone())).await
 }
 
@@ -50,15 +44,15 @@ fn tell(ended: Result<Ended, ServeError>) -> ExitCode {
 }
 
 pub(crate) fn run(role: &str) -> ExitCode {
-    let shutdown = Arc::new(Notify::new());
-    let runtime = runtime();
+    let (shutdown, told) = bounded(1);
+    let runtime = Executor::new(std::env::var(RUNTIME).as_deref() == Ok("multi"));
     match role {
         "serve" => tell(runtime.block_on(serve(true, shutdown))),
         "unguarded" => tell(runtime.block_on(serve(false, shutdown))),
         // case 213: the runtime is dropped, and waits for its threads, while a read is pending.
         "shutdown" => {
-            runtime.spawn(serve(true, shutdown.clone()));
-            runtime.block_on(shutdown.notified());
+            runtime.spawn(async move { _ = serve(true, shutdown).await });
+            runtime.block_on(told.recv()).expect("a handler tells");
             drop(runtime);
             eprintln!("fact: the runtime is gone");
             ExitCode::SUCCESS
@@ -66,12 +60,11 @@ pub(crate) fn run(role: &str) -> ExitCode {
         // What a program may do that drives a server from a signal.
         "signal" => {
             let served = runtime.block_on(async {
-                let kind = tokio::signal::unix::SignalKind::terminate();
-                let mut signal = tokio::signal::unix::signal(kind).expect("a handler");
+                let terminated = rt::terminated();
                 let server = server(true);
                 let stop = server.stop_handle();
-                tokio::spawn(async move {
-                    signal.recv().await;
+                runtime.spawn(async move {
+                    terminated.await;
                     stop.terminate();
                 });
                 eprintln!("fact: listening to signals");
@@ -98,13 +91,13 @@ fn output(command: &mut Command) -> Result<String, RpcError> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-async fn handle(call: Call, shutdown: Arc<Notify>) -> Result<Value, RpcError> {
+async fn handle(call: Call, shutdown: Sender<()>) -> Result<Value, RpcError> {
     let params: Value = call.params()?;
     let number = |name: &str| params[name].as_u64().unwrap_or(0);
     match call.method() {
         "echo" => Ok(json!({"echo": params["text"]})),
         "sleep" => {
-            tokio::time::sleep(Duration::from_millis(number("ms"))).await;
+            rt::sleep(Duration::from_millis(number("ms"))).await;
             Ok(json!({}))
         }
         "print" => {
@@ -137,7 +130,7 @@ async fn handle(call: Call, shutdown: Arc<Notify>) -> Result<Value, RpcError> {
             Ok(json!({}))
         }
         "shutdown" => {
-            shutdown.notify_one();
+            let _ = shutdown.send(()).await;
             std::future::pending().await
         }
         _ => Err(call.method_not_found()),

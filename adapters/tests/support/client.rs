@@ -1,36 +1,15 @@
-//! What the client tests share: small servers as shell scripts, a hand-written peer over a memory pipe, and hard deadlines.
+//! What the client tests share: small servers as shell scripts, and a hand-written peer over a memory pipe.
 
-#![allow(dead_code, reason = "each test file takes what it needs")]
-
-use std::future::Future;
-use std::time::{Duration, Instant};
-
-use mcp_wire_tokio::{Client, ClientBuilder, ClientEvent, Events, ServerCommand};
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
-/// After so long a test has hung. Nothing waits for it to pass.
-pub(crate) const HANG: Duration = Duration::from_secs(30);
+use super::in_time;
+use super::pipe::{Reader, Writer, pipes};
+use crate::rt::adapter::{Client, ClientBuilder, ClientEvent, Events, ServerCommand};
+use crate::rt::io::{BufReader, Lines};
+use crate::rt::{self, AsyncBufReadExt, AsyncWriteExt, StreamExt};
 
 /// The answer to the probe, which is always request 1.
 pub(crate) const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"]}}"#;
-
-/// Fails the test if it takes too long.
-pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
-    match tokio::time::timeout(HANG, future).await {
-        Ok(value) => value,
-        Err(_) => panic!("this took too long: {what}"),
-    }
-}
-
-/// Waits for an outside fact, such as the end of a process, by looking again and again.
-pub(crate) async fn until(what: &str, mut fact: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !fact() {
-        assert!(started.elapsed() < HANG, "this never came true: {what}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
 
 /// A server as a shell script. `$id` of the line last read by `next` can be answered with `answer RESULT`.
 pub(crate) fn script(body: &str) -> ServerCommand {
@@ -56,21 +35,29 @@ pub(crate) fn exists(pid: u32) -> bool {
     std::path::Path::new(&format!("/proc/{pid}")).exists()
 }
 
+/// Waits until there is no such process, without a runtime.
+pub(crate) fn gone(pid: u32) {
+    let started = std::time::Instant::now();
+    while exists(pid) {
+        assert!(started.elapsed() < super::HANG, "the process is still there");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
 /// The other end of a client's stream, written by hand.
 pub(crate) struct Peer {
-    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
-    pub(crate) write: WriteHalf<DuplexStream>,
+    lines: Lines<BufReader<Reader>>,
+    pub(crate) write: Writer,
 }
 
 impl Peer {
     /// A client over a memory pipe of that size, and its peer, before the probe is answered.
     pub(crate) fn new(builder: ClientBuilder, size: usize) -> (Client, Self) {
-        let (ours, theirs) = tokio::io::duplex(size);
-        let (read, write) = tokio::io::split(ours);
-        let (client, driver) = builder.connect_parts(read, write).expect("a valid configuration");
-        tokio::spawn(driver);
-        let (read, write) = tokio::io::split(theirs);
-        (client, Self { lines: BufReader::new(read).lines(), write })
+        let ((read, write), (their_read, their_write)) = pipes(size);
+        let connected = builder.connect_parts(rt::reader(read), rt::writer(write));
+        let (client, driver) = connected.expect("a valid configuration");
+        drop(rt::spawn(driver));
+        (client, Self { lines: BufReader::new(their_read).lines(), write: their_write })
     }
 
     /// The same, established.
@@ -84,14 +71,14 @@ impl Peer {
 
     /// The next line from the client; it is JSON.
     pub(crate) async fn next(&mut self) -> Value {
-        let line = in_time("a line from the client", self.lines.next_line()).await.expect("the pipe works");
-        let line = line.expect("the client has not closed its side");
+        let line = in_time("a line from the client", self.lines.next()).await;
+        let line = line.expect("the client has not closed its side").expect("the pipe works");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
     /// Whether the client has closed its side, with nothing more written.
     pub(crate) async fn at_end(&mut self) -> bool {
-        in_time("the end of the client's side", self.lines.next_line()).await.expect("the pipe works").is_none()
+        in_time("the end of the client's side", self.lines.next()).await.is_none()
     }
 
     /// Writes a line.

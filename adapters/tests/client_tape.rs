@@ -1,15 +1,15 @@
 //! Tapes: what was recorded plays again through the core, with no process and no clock, and every output and event comes out the same.
 
-mod client_support;
-
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use client_support::{Peer, builder, events_until, in_time};
+use crate::rt::adapter::{Client, ClientBuilder, ClientEvent, Events};
+use crate::rt::block_on;
+use crate::support::client::{Peer, builder, events_until};
+use crate::support::in_time;
 use mcp_wire::client::{Config, Handle, RequestOptions};
 use mcp_wire::{Filter, Instant, Json, JsonBuf, RecvBuffer, lifecycle};
 use mcp_wire_driver::client::{Engine, ProcessFact, TapeEntry, TapeFact, TapeOp};
-use mcp_wire_tokio::{ClientBuilder, ClientEvent, Events};
 use serde_json::json;
 
 /// A tape entry, owned.
@@ -169,51 +169,86 @@ fn replay(tape: &[(u64, Fact)]) -> Vec<ClientEvent> {
 }
 
 // Replay of a session over a stream: answers, progress, a banner, a cancellation, a timeout, a stuck write, a close
-#[tokio::test]
-async fn a_session_plays_again_through_a_fresh_core() {
-    let (builder, mut events, tape) = record(builder());
-    let (client, mut peer) = Peer::established(builder).await;
-    let mut call = client.request("progress", json!({"a": 1})).progress().send();
-    let request = peer.next().await;
-    let token = &request["params"]["_meta"]["progressToken"];
-    for n in 1..4 {
-        peer.say(&format!(
+#[test]
+fn a_session_plays_again_through_a_fresh_core() {
+    block_on(async {
+        let (builder, mut events, tape) = record(builder());
+        let (client, mut peer) = Peer::established(builder).await;
+        let mut call = client.request("progress", json!({"a": 1})).progress().send();
+        let request = peer.next().await;
+        let token = &request["params"]["_meta"]["progressToken"];
+        for n in 1..4 {
+            peer.say(&format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{n}}}}}"#
         ))
         .await;
-    }
-    assert!(call.next_notification().await.is_some());
-    peer.say("a banner").await;
-    peer.answer(&request, r#"{"é":1}"#).await;
-    in_time("the result", call).await.expect("a result");
-    drop(client.request("dropped", ()).send());
-    let timed_out = client.request("short", ()).timeout(Duration::from_millis(20)).send();
-    in_time("its end", timed_out).await.expect_err("a timeout");
-    let stuck = client.request("stuck", json!({"big": "x".repeat(200 << 10)})).send();
-    let behind = client.request("behind", ()).send();
-    loop {
-        let request = peer.next().await;
-        if request["method"] == "behind" {
-            peer.answer(&request, "{}").await;
-            break;
         }
-    }
-    in_time("the one behind", behind).await.expect("a result");
-    let closing = client.close();
-    in_time("the stuck one", stuck).await.expect_err("closed");
-    drop(peer);
-    in_time("the close", closing).await.expect("an outcome");
-    let seen = events_until(&mut events, "the end", |e| matches!(e, ClientEvent::Closed { .. })).await;
-    let tape = tape.lock().expect("no panic");
-    assert!(tape.windows(2).all(|two| two[0].0 <= two[1].0), "time does not go back");
-    assert_eq!(replay(&tape), seen);
+        assert!(call.next_notification().await.is_some());
+        peer.say("a banner").await;
+        peer.answer(&request, r#"{"é":1}"#).await;
+        in_time("the result", call).await.expect("a result");
+        drop(client.request("dropped", ()).send());
+        let timed_out = client.request("short", ()).timeout(Duration::from_millis(20)).send();
+        in_time("its end", timed_out).await.expect_err("a timeout");
+        let stuck = client.request("stuck", json!({"big": "x".repeat(200 << 10)})).send();
+        let behind = client.request("behind", ()).send();
+        loop {
+            let request = peer.next().await;
+            if request["method"] == "behind" {
+                peer.answer(&request, "{}").await;
+                break;
+            }
+        }
+        in_time("the one behind", behind).await.expect("a result");
+        let closing = client.close();
+        in_time("the stuck one", stuck).await.expect_err("closed");
+        drop(peer);
+        in_time("the close", closing).await.expect("an outcome");
+        let seen = events_until(&mut events, "the end", |e| matches!(e, ClientEvent::Closed { .. })).await;
+        let tape = tape.lock().expect("no panic");
+        assert!(tape.windows(2).all(|two| two[0].0 <= two[1].0), "time does not go back");
+        assert_eq!(replay(&tape), seen);
+    });
+}
+
+// A tape's time never goes back, though a callback between two lines of one read uses the connection: the core is told no earlier time
+// than before, by whoever
+#[test]
+fn the_time_on_a_tape_never_goes_back() {
+    block_on(async {
+        let slot: Arc<Mutex<Option<Client>>> = Arc::default();
+        let callback = {
+            let slot = Arc::clone(&slot);
+            move |_| {
+                // A microsecond is what a tape can tell apart.
+                let begun = std::time::Instant::now();
+                while begun.elapsed() < Duration::from_micros(50) {}
+                if let Some(client) = slot.lock().expect("no panic").as_ref() {
+                    client.notify("notifications/seen", ()).expect("taken");
+                }
+            }
+        };
+        let (builder, _events, tape) = record(builder().on_notification(callback));
+        let (client, mut peer) = Peer::established(builder).await;
+        *slot.lock().expect("no panic") = Some(client.clone());
+        let note = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
+        peer.say(&format!("{note}\n{note}")).await;
+        for _ in 0..2 {
+            assert_eq!(peer.next().await["method"], "notifications/seen");
+        }
+        slot.lock().expect("no panic").take();
+        let tape = tape.lock().expect("no panic");
+        let times: Vec<_> = tape.iter().map(|(us, _)| *us).collect();
+        assert!(times.is_sorted(), "{times:?}");
+    });
 }
 
 // Replay of a process with a crash, a restart, standard error and a listen that is sent again
 #[cfg(unix)]
-#[tokio::test]
-async fn a_process_plays_again_through_a_fresh_core() {
-    let body = r#"
+#[test]
+fn a_process_plays_again_through_a_fresh_core() {
+    block_on(async {
+        let body = r#"
 ack() { say "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":$id},\"notifications\":{\"toolsListChanged\":true}}}"; }
 echo noise >&2
 while next; do case $line in
@@ -222,34 +257,37 @@ while next; do case $line in
   *crash*) exit 9;;
   *'"id":'*) answer '{}';;
 esac; done"#;
-    let ms = Duration::from_millis;
-    let (builder, mut events, tape) = record(builder().restarts(2).restart_delay(ms(5), ms(10)));
-    let command = client_support::script(body).stderr(mcp_wire_tokio::Stderr::Tee);
-    let client = in_time("the start", builder.spawn(command)).await.expect("starts");
-    let mut listen = in_time("the listen", client.listen(Filter::default().tools_list_changed()).send())
-        .await
-        .expect("acknowledged");
-    in_time("the crash", client.call_raw("crash", ())).await.expect_err("closed");
-    assert!(in_time("the gap", listen.next()).await.is_some());
-    in_time("an answer", client.call_raw("x", json!({"text": "é"}))).await.expect("a result");
-    in_time("the close", client.close()).await.expect("an outcome");
-    let seen = events_until(&mut events, "the end", |e| matches!(e, ClientEvent::Closed { .. })).await;
-    assert_eq!(replay(&tape.lock().expect("no panic")), seen);
+        let ms = Duration::from_millis;
+        let (builder, mut events, tape) = record(builder().restarts(2).restart_delay(ms(5), ms(10)));
+        let command = crate::support::client::script(body).stderr(crate::rt::adapter::Stderr::Tee);
+        let client = in_time("the start", builder.spawn(command)).await.expect("starts");
+        let mut listen = in_time("the listen", client.listen(Filter::default().tools_list_changed()).send())
+            .await
+            .expect("acknowledged");
+        in_time("the crash", client.call_raw("crash", ())).await.expect_err("closed");
+        assert!(in_time("the gap", listen.next()).await.is_some());
+        in_time("an answer", client.call_raw("x", json!({"text": "é"}))).await.expect("a result");
+        in_time("the close", client.close()).await.expect("an outcome");
+        let seen = events_until(&mut events, "the end", |e| matches!(e, ClientEvent::Closed { .. })).await;
+        assert_eq!(replay(&tape.lock().expect("no panic")), seen);
+    });
 }
 
 // SEC-03: content goes to the tape and nowhere else: `Debug` of entries, events and handles shows none
-#[tokio::test]
-async fn debug_output_shows_no_content() {
-    let (builder, mut events, _tape) = record(builder());
-    let (client, mut peer) = Peer::established(builder).await;
-    let call = client.request("x", json!({"secret": "S3CRET"})).send();
-    let shown = format!("{client:?} {call:?}");
-    let request = peer.next().await;
-    peer.answer(&request, r#"{"secret":"S3CRET"}"#).await;
-    peer.say(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"secret":"S3CRET"}}"#).await;
-    let result = in_time("the result", call).await.expect("a result");
-    assert_eq!(result.as_json(), Json::parse(r#"{"secret":"S3CRET"}"#).expect("JSON"));
-    let seen = events_until(&mut events, "the log", |e| matches!(e, ClientEvent::Notification { .. })).await;
-    let shown = format!("{shown} {seen:?} {result:?}");
-    assert!(!shown.contains("S3CRET"), "{shown}");
+#[test]
+fn debug_output_shows_no_content() {
+    block_on(async {
+        let (builder, mut events, _tape) = record(builder());
+        let (client, mut peer) = Peer::established(builder).await;
+        let call = client.request("x", json!({"secret": "S3CRET"})).send();
+        let shown = format!("{client:?} {call:?}");
+        let request = peer.next().await;
+        peer.answer(&request, r#"{"secret":"S3CRET"}"#).await;
+        peer.say(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"secret":"S3CRET"}}"#).await;
+        let result = in_time("the result", call).await.expect("a result");
+        assert_eq!(result.as_json(), Json::parse(r#"{"secret":"S3CRET"}"#).expect("JSON"));
+        let seen = events_until(&mut events, "the log", |e| matches!(e, ClientEvent::Notification { .. })).await;
+        let shown = format!("{shown} {seen:?} {result:?}");
+        assert!(!shown.contains("S3CRET"), "{shown}");
+    });
 }
