@@ -4,6 +4,7 @@
 mod client_calls;
 mod client_delivery;
 mod client_endings;
+mod client_faults;
 mod client_listen;
 mod client_many;
 mod client_process;
@@ -12,5 +13,6 @@ mod client_streams;
 mod client_tape;
 mod server_calls;
 mod server_ends;
+mod server_faults;
 mod server_slow_clients;
 mod server_streams;

@@ -302,10 +302,11 @@ where
                 Poll::Ready(_) => return self.gone(),
             }
         }
-        if self.unflushed {
+        while self.unflushed {
             match Pin::new(&mut self.writer).poll_flush(cx) {
-                Poll::Pending => {}
+                Poll::Pending => break,
                 Poll::Ready(Ok(())) => self.unflushed = false,
+                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Poll::Ready(Err(_)) => return self.gone(),
             }
         }
@@ -329,9 +330,10 @@ where
     /// Everything owed was accepted; it leaves only once it is flushed.
     fn poll_end(&mut self, ended: Ended, cx: &mut Context<'_>) -> Poll<Result<Ended, ServeError>> {
         let mut ended = ended;
-        if self.unflushed {
+        while self.unflushed {
             match Pin::new(&mut self.writer).poll_flush(cx) {
                 Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(_)) => ended = Ended::PeerGone,
             }

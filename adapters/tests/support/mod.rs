@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::rt;
 
 pub(crate) mod client;
+pub(crate) mod faulty;
 pub(crate) mod pipe;
 pub(crate) mod served;
 pub(crate) mod server;
@@ -29,5 +30,27 @@ pub(crate) async fn until(what: &str, mut fact: impl FnMut() -> bool) {
     while !fact() {
         assert!(started.elapsed() < HANG, "this never came true: {what}");
         rt::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Runs this for each seed of a range, 150 if `MCP_WIRE_FAULT_SEEDS=FROM..TO` does not say otherwise, and tells the one that fails.
+pub(crate) fn each_seed(run: impl Fn(u64)) {
+    struct Tell(u64);
+
+    impl Drop for Tell {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                eprintln!("again: MCP_WIRE_FAULT_SEEDS={}..{}", self.0, self.0 + 1);
+            }
+        }
+    }
+
+    let range = std::env::var("MCP_WIRE_FAULT_SEEDS").unwrap_or_else(|_| "0..150".to_owned());
+    let (from, to) = range.split_once("..").expect("FROM..TO");
+    let number = |text: &str| text.parse::<u64>().expect("FROM..TO are numbers");
+    for seed in number(from)..number(to) {
+        let tell = Tell(seed);
+        run(seed);
+        drop(tell);
     }
 }

@@ -56,6 +56,8 @@ pub struct Driver {
     wrote: Wrote,
     /// The writer takes nothing more in this poll.
     blocked: bool,
+    /// The writer may keep back what it has taken.
+    unflushed: bool,
     timer: Timer,
     process: Option<Process>,
 }
@@ -108,6 +110,7 @@ impl Driver {
             held: None,
             wrote: Wrote::default(),
             blocked: false,
+            unflushed: false,
             timer: Timer::new(clock),
             process: None,
         }
@@ -151,6 +154,7 @@ impl Driver {
                 Poll::Ready(Ok(n)) if n > 0 => {
                     *at += n;
                     self.wrote.accepted += n;
+                    self.unflushed = true;
                 }
                 Poll::Ready(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Poll::Ready(_) => {
@@ -161,13 +165,23 @@ impl Driver {
             }
         }
         self.wrote.spent = self.held.take().map(|(bytes, _)| bytes);
-        // A pipe needs none, and other streams may keep bytes back until they are flushed (case 107).
-        if let Some(input) = &mut self.input {
-            if let Poll::Ready(Err(_)) = input.as_mut().poll_flush(cx) {
-                self.wrote.failed = true;
-                self.input = None;
+    }
+
+    /// A pipe needs none, and other streams may keep bytes back until they are flushed (case 107). Whether it failed.
+    fn flush(&mut self, cx: &mut Context<'_>) -> bool {
+        while let Some(input) = self.input.as_mut().filter(|_| self.unflushed) {
+            match input.as_mut().poll_flush(cx) {
+                Poll::Pending => return false,
+                Poll::Ready(Ok(())) => self.unflushed = false,
+                Poll::Ready(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Poll::Ready(Err(_)) => {
+                    self.wrote.failed = true;
+                    self.input = None;
+                    return true;
+                }
             }
         }
+        false
     }
 
     fn close_input(&mut self) {
@@ -190,9 +204,11 @@ impl Driver {
     }
 
     fn poll_closing(&mut self, cx: &mut Context<'_>) {
-        if let Some(closing) = &mut self.closing {
-            if closing.as_mut().poll_shutdown(cx).is_ready() {
-                self.closing = None;
+        while let Some(closing) = &mut self.closing {
+            match closing.as_mut().poll_shutdown(cx) {
+                Poll::Pending => return,
+                Poll::Ready(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Poll::Ready(_) => self.closing = None,
             }
         }
     }
@@ -331,7 +347,7 @@ impl Future for Driver {
                 wrote = true;
                 continue;
             }
-            if happened || this.timer.poll(turn.deadline, cx).is_ready() {
+            if this.flush(cx) || happened || this.timer.poll(turn.deadline, cx).is_ready() {
                 continue;
             }
             return Poll::Pending;
