@@ -110,7 +110,7 @@ impl HumanPrinter {
         let what = match error_object.code {
             -32601 => "; the server does not have this method",
             -32602 => "; look at the parameters",
-            -32021 => "; it needs something that mcp-call cannot do",
+            -32021 => "; --capabilities says what the client can do",
             _ => "",
         };
         self.say(&format!(
@@ -209,6 +209,12 @@ impl Printer for HumanPrinter {
                 if failed {
                     self.say(&format!("{}the tool says that it failed", self.of(key)));
                 }
+                if wants_input(value.as_json()) {
+                    self.say(&format!(
+                        "{}the server wants input first: ask again with \"inputResponses\" (an answer for each key) and its \"requestState\"",
+                        self.of(key)
+                    ));
+                }
             }
             Event::Error { key, error } => {
                 self.end_bar(key);
@@ -274,6 +280,11 @@ impl Printer for HumanPrinter {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Whether a result asks, in place of an answer.
+fn wants_input(result: Json<'_>) -> bool {
+    result.members().any(|(name, value)| name == "resultType" && value.get() == "\"input_required\"")
 }
 
 fn ended(exit: Option<ExitStatus>) -> String {

@@ -379,6 +379,13 @@ fn people_get_text() {
     let ended = on().run_call(["tools/call", r#"{"name":"nope"}"#, "--", DEMO], b"");
     assert_eq!((ended.code(), ended.lines.len(), ended.stderr.lines().count()), (Some(1), 0, 1));
     assert!(ended.stderr.contains("-32602") && ended.stderr.contains("Unknown tool: nope"), "{}", ended.stderr);
+    // What to do where a server asks, or would if it could.
+    let ask = r#"{"name":"ask","arguments":{"question":"Why?"}}"#;
+    let ended = on().run_call(["tools/call", ask, "--", DEMO], b"");
+    assert!(ended.code() == Some(1) && ended.stderr.contains("--capabilities"), "{}", ended.stderr);
+    let ended = on().run_call(["--capabilities", r#"{"elicitation":{}}"#, "tools/call", ask, "--", DEMO], b"");
+    assert!(ended.code() == Some(0) && ended.lines.iter().any(|line| line.contains("Why?")), "{:?}", ended.lines);
+    assert!(ended.stderr.contains("wants input") && ended.stderr.contains("requestState"), "{}", ended.stderr);
     // SEC-03: what a tool says never drives the terminal.
     let ended = on().run_call(["tools/call", r#"{"name":"echo","arguments":{"text":"\u001b[2J"}}"#, "--", DEMO], b"");
     assert_eq!(ended.lines, [r"\u{1b}[2J"]);
