@@ -59,13 +59,37 @@ async fn drive() {
 // MSG-15: a question of the server's comes as one, its state goes back to the letter, and the answers in a request of their own.
 #[tokio::test]
 async fn a_question_is_answered_in_a_second_round() {
-    timeout(DEADLINE, answer()).await.expect("it ends before the deadline");
+    let (server, can) = (ServerCommand::new(example("rmcp_server")).stderr(Stderr::Null), abilities());
+    let answer = async {
+        let client = Client::builder("test", "1.0").capabilities(can).spawn(server).await.expect("it comes up");
+        answer(&client).await;
+        client.close().await.expect("it closes");
+    };
+    timeout(DEADLINE, answer).await.expect("it ends before the deadline");
 }
 
-async fn answer() {
-    let can = json!({"elicitation": {}, "roots": {}});
-    let server = ServerCommand::new(example("rmcp_server")).stderr(Stderr::Null);
-    let client = Client::builder("test", "1.0").capabilities(can).spawn(server).await.expect("it comes up");
+// MSG-15, on smol.
+#[test]
+fn a_question_is_answered_in_a_second_round_on_smol() {
+    let (server, can) = (ServerCommand::new(example("rmcp_server")).stderr(Stderr::Null), abilities());
+    let answer = async {
+        let builder = mcp_wire_smol::Client::builder("test", "1.0").capabilities(can);
+        let client = builder.spawn(server).await.expect("it comes up");
+        answer(&client).await;
+        client.close().await.expect("it closes");
+    };
+    let deadline = async {
+        smol::Timer::after(DEADLINE).await;
+        panic!("it does not end before the deadline");
+    };
+    smol::block_on(smol::future::or(answer, deadline));
+}
+
+fn abilities() -> Value {
+    json!({"elicitation": {}, "roots": {}})
+}
+
+async fn answer(client: &mcp_wire_driver::client::Client) {
     let params = json!({"name": "input", "arguments": {}});
     let error = client.call::<Value>("tools/call", &params).await.expect_err("no result before it knows more");
     let CallError::InputRequired(required) = error else { panic!("{error}") };
@@ -80,7 +104,6 @@ async fn answer() {
     let result = client.answer_input("tools/call", &params, &required, answers).send().await.expect("a result");
     let result: Value = result.as_json().deserialize().expect("JSON");
     assert_eq!(result["content"][0]["text"], "Ada in file:///a%20b");
-    client.close().await.expect("it closes");
 }
 
 #[test]
