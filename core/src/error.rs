@@ -207,6 +207,9 @@ pub enum SendError {
     NotJson,
     /// The progress token is in use by another request in flight (PRG-01).
     TokenInUse,
+    /// The progress token in the caller's `_meta` is neither a string nor an integer, or longer than
+    /// [`NAME_LIMIT`](crate::config::NAME_LIMIT) bytes (PRG-01, LIM-03).
+    InvalidToken,
     /// The method is the core's own and cannot be sent by hand (`notifications/cancelled`, `subscriptions/listen` and the like).
     ReservedMethod,
     /// The method is longer than a peer reads: its JSON string has more than [`NAME_LIMIT`](crate::config::NAME_LIMIT) bytes (LIM-03).
@@ -236,6 +239,9 @@ impl fmt::Display for SendError {
             Self::NotJson => f.write_str("the payload is not valid JSON"),
             Self::TokenInUse => {
                 f.write_str("the progress token is in use by another request; choose another or let the core mint one")
+            }
+            Self::InvalidToken => {
+                f.write_str("a progress token must be a string or an integer; give another, or let the core mint one")
             }
             Self::ReservedMethod => {
                 f.write_str("this method is sent by the core itself; use the operation that stands for it")

@@ -75,8 +75,11 @@ impl Payload {
 
 /// The caller's own progress token among the `_meta` members of its params, if there is one. It is taken over as if it had
 /// been given as an option, so that its uniqueness is checked and its progress finds the way back (PRG-01).
-pub(super) fn token_in(params: Json<'_>) -> Option<IdBuf> {
-    Id::parse(peek::member(peek::member(params, "_meta")?, "progressToken")?.get()).map(IdBuf::from)
+pub(super) fn token_in(params: Json<'_>) -> Result<Token, SendError> {
+    match peek::member(params, "_meta").and_then(|meta| peek::member(meta, "progressToken")) {
+        Some(token) => Id::parse(token.get()).map(|id| Token::Own(id.into())).ok_or(SendError::InvalidToken),
+        None => Ok(Token::None),
+    }
 }
 
 /// The params of a request.
@@ -337,9 +340,11 @@ mod tests {
         let own = Token::Own(IdBuf::from(Id::parse("\"p-9\"").expect("a string")));
         assert!(request(&config(), None, &own).contains(r#""progressToken":"p-9"}"#));
         assert!(request(&config(), None, &Token::Minted).contains(r#""progressToken":7}"#));
-        let token = token_in(Json::parse(r#"{"_meta":{"progressToken":"t"}}"#).expect("JSON"));
-        assert_eq!(token.expect("a token").as_id().token(), "\"t\"");
-        assert!(token_in(Json::parse(r#"{"progressToken":"t"}"#).expect("JSON")).is_none());
+        let token = |text: &'static str| token_in(Json::parse(text).expect("JSON"));
+        let Ok(Token::Own(own)) = token(r#"{"_meta":{"progressToken":"t"}}"#) else { panic!("a token") };
+        assert_eq!(own.as_id().token(), "\"t\"");
+        assert!(matches!(token(r#"{"progressToken":"t"}"#), Ok(Token::None)));
+        assert_eq!(token(r#"{"_meta":{"progressToken":{}}}"#).err(), Some(SendError::InvalidToken));
     }
 
     // CAN-01, W-01: the exact text; a reason is cut at 1 KiB, between characters.

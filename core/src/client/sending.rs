@@ -43,7 +43,7 @@ impl Connection {
         self.check_room(listen.is_some())?;
         let text = Params::new(params, &self.finders);
         let token = match &options.progress {
-            ProgressToken::None if text.may_have_meta => outgoing::token_in(text.text).map_or(Token::None, Token::Own),
+            ProgressToken::None if text.may_have_meta => outgoing::token_in(text.text)?,
             ProgressToken::None => Token::None,
             ProgressToken::Minted => Token::Minted,
             ProgressToken::Own(own) => Token::Own(own.clone()),

@@ -95,6 +95,28 @@ fn a_minted_token_avoids_the_callers_own() {
     assert_eq!(client.progress("4", "1"), Seen::Note(Some(b), note()));
 }
 
+// PRG-01: a token of another kind in the caller's own metadata is refused; left out, it would be progress that never comes. One that the core
+// mints takes its place.
+#[test]
+fn a_token_of_another_kind_is_refused() {
+    for mut client in [Client::plain(), crate::legacy::session("2025-11-25")] {
+        for token in ["null", "1.5", "true", "{}", r#"["a"]"#, &format!("\"{}\"", "t".repeat(1025))] {
+            let params = format!(r#"{{"_meta":{{"progressToken":{token}}}}}"#);
+            let refused = client.conn.request("m", Some(json(&params)), options(), client.now);
+            assert_eq!(refused, Err(SendError::InvalidToken), "{token}");
+            assert!(client.wire().is_empty(), "an error changes nothing");
+            let mut minted = options();
+            minted.progress = ProgressToken::Minted;
+            client.conn.request("m", Some(json(&params)), minted, client.now).expect("the core's token wins");
+            let line = client.wire().remove(0);
+            assert!(
+                line.matches("progressToken").count() == 1 && !line.contains(&format!("Token\":{token}")),
+                "{line}"
+            );
+        }
+    }
+}
+
 // PRG-01, META-06: a token in the caller's own metadata is taken over, so that its progress finds the way back.
 #[test]
 fn a_token_in_the_callers_metadata_is_taken_over() {
