@@ -135,6 +135,21 @@ fn a_cancellation_reaches_a_handler_that_begins_to_wait() {
     });
 }
 
+// CAN-09: who waits for the cancellation of a call learns that its handler has returned: there is nothing to wait for
+#[test]
+fn whoever_waits_for_a_cancellation_hears_of_the_answer() {
+    explore_three(|| {
+        let mut threads = Vec::new();
+        let mut serving = Serving::new(Server::builder("model", "1").build().expect("sound"), &request(1));
+        block_on(serving.serve(1, &mut |call| {
+            let cancelled = call.cancelled();
+            threads.push(thread::spawn(move || drop(block_on(cancelled))));
+            threads.push(on_a_thread(answers(call)));
+        }));
+        threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    });
+}
+
 // LEG-06: a handler asks its legacy client: the question leaves a loop that goes to sleep, and the answer wakes the handler on its thread
 #[test]
 fn what_a_handler_asks_its_legacy_client_is_answered() {

@@ -40,6 +40,28 @@ fn waiting(signal: &Arc<Signal>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(poll_fn(move |cx| signal.poll(cx)))
 }
 
+// RTE-08: a wake that comes while its handler is being polled is a new one
+#[test]
+fn no_second_wake_of_a_handler_is_lost() {
+    explore_three(|| {
+        let signals = [Arc::new(Signal::default()), Arc::new(Signal::default())];
+        let wakers = signals.clone().map(|signal| thread::spawn(move || signal.set()));
+        let mut set = TaskSet::new();
+        let (first, second) = (waiting(&signals[0]), waiting(&signals[1]));
+        set.start(Box::pin(async move {
+            first.await;
+            second.await;
+        }) as Pin<Box<dyn Future<Output = ()> + Send>>);
+        block_on(poll_fn(|cx| {
+            set.poll(cx);
+            if set.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        }));
+        for waker in wakers {
+            waker.join().expect("no panic");
+        }
+    });
+}
+
 // RTE-08: a handler that is woken from elsewhere, while its set is being polled or goes to sleep, is polled again
 #[test]
 fn no_wake_of_a_handler_is_lost() {
