@@ -15,7 +15,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 }
 
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(4) {
+    if text.len() % 4 != 0 {
         return None;
     }
     let letters = text.trim_end_matches('=');
