@@ -89,9 +89,8 @@ fn an_exit_ends_calls_and_helpers() {
         assert!(matches!(end, CallError::Failed { .. }), "{end:?}");
         helper_ends(&file);
         let exit = loop {
-            match events.next().await.expect("an end") {
-                ClientEvent::Closed { exit, escalation, .. } => break (exit, escalation),
-                _ => {}
+            if let ClientEvent::Closed { exit, escalation, .. } = events.next().await.expect("an end") {
+                break (exit, escalation);
             }
         };
         assert_eq!(exit, (Some(ExitStatus::Code(3)), Escalation::None));
@@ -111,9 +110,8 @@ fn a_crash_is_followed_by_a_restart() {
         let client = builder.spawn(command).await.expect("it starts");
         client.call::<Value>("x", ()).await.expect("the first life answers once");
         let exit = loop {
-            match events.next().await.expect("a restart") {
-                ClientEvent::Restarted { exit, .. } => break exit,
-                _ => {}
+            if let ClientEvent::Restarted { exit, .. } = events.next().await.expect("a restart") {
+                break exit;
             }
         };
         assert_eq!(exit, ExitStatus::Code(5));

@@ -220,7 +220,7 @@ fn echo(text: &str) -> Command {
 #[cfg(windows)]
 fn echo(text: &str) -> Command {
     let mut shell = Command::new("cmd");
-    shell.args(["/D", "/V:ON", "/C", "echo(!MCP_DEMO_TEXT!"]).env("MCP_DEMO_TEXT", text);
+    shell.args(["/D", "/V:ON", "/C", "echo.!MCP_DEMO_TEXT!"]).env("MCP_DEMO_TEXT", text);
     shell
 }
 
