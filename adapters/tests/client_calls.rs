@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::rt::adapter::{CallError, Cause, Client, ClientEvent, Delivery, SendError};
 use crate::rt::{block_on, future};
-use crate::support::client::{DISCOVER, Peer, builder, events_until, script};
+use crate::support::client::{DISCOVER, Peer, builder, events_until};
 use crate::support::in_time;
-use mcp_wire::lifecycle::ExitStatus;
 use serde_json::{Value, json};
 
 fn progress(token: &Value, n: u32) -> String {
@@ -24,17 +23,19 @@ fn token(request: &Value) -> &Value {
     &request["params"]["_meta"]["progressToken"]
 }
 
+// Its server is a shell script.
+#[cfg(unix)]
 #[test]
 fn a_call_to_a_real_process_and_a_clean_close() {
     block_on(async {
-        let command = script("discover; next; answer '{\"sum\":42}'; serve");
+        let command = crate::support::client::script("discover; next; answer '{\"sum\":42}'; serve");
         let client = in_time("the start", builder().spawn(command)).await.expect("it starts");
         assert_eq!(client.version().as_deref(), Some("2026-07-28"));
         let sum: Value =
             in_time("the call", client.call("tools/call", json!({"name": "add"}))).await.expect("a result");
         assert_eq!(sum, json!({"sum": 42}));
         let outcome = in_time("the close", client.close()).await.expect("an outcome");
-        assert_eq!(outcome.exit, Some(ExitStatus::Code(0)));
+        assert_eq!(outcome.exit, Some(mcp_wire::lifecycle::ExitStatus::Code(0)));
     });
 }
 

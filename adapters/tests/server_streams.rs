@@ -3,15 +3,15 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::rt::adapter::{Call, Ended, RpcError, ServeError, ServeExt, Transport};
+use crate::rt::adapter::{Call, Ended, RpcError, ServeError, ServeExt};
 use crate::rt::channel::unbounded;
 use crate::rt::io::{AsyncRead, AsyncWrite};
 use crate::rt::{self, block_on};
 use crate::support::in_time;
 use crate::support::served::{Served, builder, serve};
-use crate::support::server::{Client, request, request_with};
+use crate::support::server::{request, request_with};
 
 // case 032, FRM-10: half a line, then the rest; and a writer that takes one byte a call
 #[test]
@@ -109,17 +109,17 @@ impl AsyncWrite for Void {
 fn a_unix_socket_is_served_as_any_stream() {
     block_on(async {
         let (ours, theirs) = rt::socket_pair();
-        let serving = rt::spawn(builder().serve(Transport::stream(ours), |call: Call| async move {
+        let serving = rt::spawn(builder().serve(rt::adapter::Transport::stream(ours), |call: Call| async move {
             Ok::<_, RpcError>(json!({"method": call.method()}))
         }));
         let (reader, writer) = rt::io::split(theirs);
-        let mut client = Client::new(reader, writer);
+        let mut client = crate::support::server::Client::new(reader, writer);
         for id in 0..100 {
             client.send(&request(id, "tools/list", json!({}))).await;
             assert_eq!(client.frame().await["result"]["method"], "tools/list");
         }
         client.close().await;
-        assert_eq!(client.rest().await, Vec::<Value>::new());
+        assert_eq!(client.rest().await, Vec::<serde_json::Value>::new());
         assert_eq!(in_time("the end", serving).await.expect("no error"), Ended::EndOfInput);
     });
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mcp_wire::{Eras, Json, JsonBuf, config as defaults};
@@ -317,7 +317,7 @@ fn work(script: Option<OsString>, free: Vec<String>) -> Result<Work, UsageError>
         }
         let text = match std::fs::read_to_string(&file) {
             Ok(text) => text,
-            Err(error) => return usage(format!("the script {} cannot be read: {error}", file.display())),
+            Err(error) => return usage(format!("the script {} cannot be read: {error}", Path::new(&file).display())),
         };
         return Ok(Work::Script { ops: super::script::parse(&text)?, single: false });
     }

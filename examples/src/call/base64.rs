@@ -5,9 +5,9 @@ const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 pub(super) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let word = chunk.iter().enumerate().fold(0_u32, |word, (i, byte)| word | u32::from(*byte) << (16 - 8 * i));
+        let word = chunk.iter().enumerate().fold(0_u32, |word, (i, byte)| word | (u32::from(*byte) << (16 - 8 * i)));
         for i in 0..4 {
-            let letter = LETTERS.get((word >> (18 - 6 * i) & 63) as usize).copied().unwrap_or(b'=');
+            let letter = LETTERS.get(((word >> (18 - 6 * i)) & 63) as usize).copied().unwrap_or(b'=');
             text.push(if i <= chunk.len() { char::from(letter) } else { '=' });
         }
     }
@@ -15,7 +15,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 }
 
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(4) {
+    if text.len() % 4 != 0 {
         return None;
     }
     let letters = text.trim_end_matches('=');
@@ -26,10 +26,10 @@ pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let (mut word, mut bits) = (0_u32, 0);
     for letter in letters.bytes() {
         let value = LETTERS.iter().position(|l| *l == letter).and_then(|at| u32::try_from(at).ok())?;
-        (word, bits) = (word << 6 | value, bits + 6);
+        (word, bits) = ((word << 6) | value, bits + 6);
         if bits >= 8 {
             bits -= 8;
-            bytes.push(u8::try_from(word >> bits & 0xff).ok()?);
+            bytes.push(u8::try_from((word >> bits) & 0xff).ok()?);
         }
     }
     Some(bytes)

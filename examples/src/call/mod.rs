@@ -7,12 +7,15 @@ mod input;
 mod output;
 mod print_human;
 mod print_json;
+#[cfg_attr(windows, path = "reader_windows.rs")]
 mod reader;
 mod replay;
 mod requests;
 mod run;
 mod script;
 mod session;
+#[cfg_attr(windows, path = "signals_tokio_windows.rs")]
+mod signals_tokio;
 mod tape;
 mod tape_config;
 mod tape_entry;

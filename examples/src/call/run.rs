@@ -24,7 +24,8 @@ pub(super) enum RunError {
 }
 
 fn server_command(options: &Options, command: &[OsString]) -> ServerCommand {
-    let (program, arguments) = command.split_first().map_or((OsString::new(), &[][..]), |(p, a)| (p.clone(), a));
+    let (program, arguments) =
+        command.split_first().map_or_else(|| (OsString::new(), &[][..]), |(p, a)| (p.clone(), a));
     ServerCommand::new(program)
         .args(arguments)
         .environment(match options.environment {

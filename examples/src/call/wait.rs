@@ -1,6 +1,6 @@
 //! Waits on an async runtime for what a run wants. It must not know which runtime that is, nor what comes of it.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -68,25 +68,25 @@ impl<R: Runtime> Sources<R> {
         if let Poll::Ready(signal) = self.runtime.poll_signal(cx) {
             return Poll::Ready(Woken::Signal(signal.saturating_add(128)));
         }
-        if wants.room
-            && let Poll::Ready(taken) = self.output.poll_take(&mut run.pending, cx)
-        {
-            return Poll::Ready(if taken { Woken::Shown } else { Woken::OutputGone });
+        if wants.room {
+            if let Poll::Ready(taken) = self.output.poll_take(&mut run.pending, cx) {
+                return Poll::Ready(if taken { Woken::Shown } else { Woken::OutputGone });
+            }
         }
         let gone = wants.reader
             && (self.reader.poll_gone(cx).is_ready() || (!wants.room && self.output.poll_gone(cx).is_ready()));
         if gone {
             return Poll::Ready(Woken::OutputGone);
         }
-        if wants.event
-            && let Poll::Ready(event) = pin!(self.events.next()).poll(cx)
-        {
-            return Poll::Ready(Woken::Event(event));
+        if wants.event {
+            if let Poll::Ready(event) = pin!(self.events.next()).poll(cx) {
+                return Poll::Ready(Woken::Event(event));
+            }
         }
-        if wants.line
-            && let Poll::Ready(line) = self.lines.as_ref().map_or(Poll::Ready(None), |lines| lines.poll_next(cx))
-        {
-            return Poll::Ready(Woken::Line(line));
+        if wants.line {
+            if let Poll::Ready(line) = self.lines.as_ref().map_or(Poll::Ready(None), |lines| lines.poll_next(cx)) {
+                return Poll::Ready(Woken::Line(line));
+            }
         }
         match wants.until {
             Some(until) => self.runtime.poll_time(until, cx).map(|()| Woken::Time),

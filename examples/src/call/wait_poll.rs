@@ -113,23 +113,23 @@ impl Sources {
         if let Some(signal) = self.signal.take() {
             return Some(Woken::Signal(128 + signal));
         }
-        if wants.room
-            && let Poll::Ready(taken) = self.output.poll_take(&mut run.pending, cx)
-        {
-            return Some(if taken { Woken::Shown } else { Woken::OutputGone });
+        if wants.room {
+            if let Poll::Ready(taken) = self.output.poll_take(&mut run.pending, cx) {
+                return Some(if taken { Woken::Shown } else { Woken::OutputGone });
+            }
         }
         if wants.reader && (self.reader == Reader::Gone || (!wants.room && self.output.poll_gone(cx).is_ready())) {
             return Some(Woken::OutputGone);
         }
-        if wants.event
-            && let Poll::Ready(event) = pin!(self.events.next()).poll(cx)
-        {
-            return Some(Woken::Event(event));
+        if wants.event {
+            if let Poll::Ready(event) = pin!(self.events.next()).poll(cx) {
+                return Some(Woken::Event(event));
+            }
         }
-        if wants.line
-            && let Some(line) = self.lines.as_mut().map_or(Some(None), Lines::next)
-        {
-            return Some(Woken::Line(line));
+        if wants.line {
+            if let Some(line) = self.lines.as_mut().map_or(Some(None), Lines::next) {
+                return Some(Woken::Line(line));
+            }
         }
         wants.until.filter(|until| *until <= Instant::now()).map(|_| Woken::Time)
     }

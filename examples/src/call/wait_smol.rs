@@ -24,6 +24,13 @@ pub(super) fn run(plan: Plan, printer: impl Printer) -> Result<u8, RunError> {
     smol::block_on(executor.run(live(plan, printer, smol)))
 }
 
+/// What asks for the end.
+#[cfg(unix)]
+const ENDING: &[Signal] = &[Signal::Int, Signal::Term, Signal::Hup];
+/// What asks for the end: Ctrl-C, and nothing else here.
+#[cfg(windows)]
+const ENDING: &[Signal] = &[Signal::Int];
+
 struct Smol {
     executor: Rc<LocalExecutor<'static>>,
     /// They do nothing by themselves any more.
@@ -35,7 +42,7 @@ struct Smol {
 
 impl Smol {
     fn new(executor: &Rc<LocalExecutor<'static>>) -> io::Result<Self> {
-        let signals = Signals::new([Signal::Int, Signal::Term, Signal::Hup])?;
+        let signals = Signals::new(ENDING)?;
         Ok(Self { executor: Rc::clone(executor), signals, timer: Timer::never(), set_to: None })
     }
 }

@@ -8,11 +8,11 @@ use std::time::Instant;
 
 use mcp_wire_driver::client::{Client, Options, StartError};
 use mcp_wire_tokio::{ClientBuilder, ServerCommand};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Sleep;
 
 use super::output::Printer;
 use super::run::{Plan, RunError};
+use super::signals_tokio::Signals;
 use super::wait::{self, live};
 
 /// Runs the work to its end and gives the exit status.
@@ -31,17 +31,13 @@ pub(super) fn run(plan: Plan, printer: impl Printer) -> Result<u8, RunError> {
 }
 
 struct Tokio {
-    /// They do nothing by themselves any more.
-    signals: [(SignalKind, Signal); 3],
+    signals: Signals,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl Tokio {
     fn new() -> io::Result<Self> {
-        let caught = |kind| Ok::<_, io::Error>((kind, signal(kind)?));
-        let signals =
-            [caught(SignalKind::interrupt())?, caught(SignalKind::terminate())?, caught(SignalKind::hangup())?];
-        Ok(Self { signals, sleep: None })
+        Ok(Self { signals: Signals::new()?, sleep: None })
     }
 }
 
@@ -51,12 +47,7 @@ impl wait::Runtime for Tokio {
     }
 
     fn poll_signal(&mut self, cx: &mut Context<'_>) -> Poll<u8> {
-        for (kind, signal) in &mut self.signals {
-            if signal.poll_recv(cx).is_ready() {
-                return Poll::Ready(u8::try_from(kind.as_raw_value()).unwrap_or(u8::MAX));
-            }
-        }
-        Poll::Pending
+        self.signals.poll(cx)
     }
 
     fn poll_time(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {

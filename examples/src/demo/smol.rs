@@ -1,17 +1,15 @@
 //! The demo server on smol: what its tools need of a host, and the signal that ends it. It must not know what a tool does.
 
-use std::future::{Future, pending, poll_fn};
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use async_signal::{Signal, Signals};
 use mcp_wire::server::Ended;
 use mcp_wire_driver::server::{Call, ServeError};
 use mcp_wire_smol::{ServeExt, stdio};
 use smol::Timer;
-use smol::stream::StreamExt;
 
 use super::args::Options;
 use super::resources::Resources;
@@ -53,11 +51,19 @@ async fn serve(options: &Options) -> Result<Ended, ServeError> {
 }
 
 /// Resolves at the first SIGTERM, which from the call on does nothing else.
+#[cfg(unix)]
 fn terminated() -> std::io::Result<impl Future<Output = ()>> {
+    use async_signal::{Signal, Signals};
+    use smol::stream::StreamExt;
     let mut signals = Signals::new([Signal::Term])?;
     Ok(async move {
         if !matches!(signals.next().await, Some(Ok(_))) {
-            pending::<()>().await;
+            std::future::pending::<()>().await;
         }
     })
+}
+
+#[cfg(not(unix))]
+fn terminated() -> std::io::Result<impl Future<Output = ()>> {
+    Ok(std::future::pending())
 }

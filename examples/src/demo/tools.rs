@@ -201,12 +201,27 @@ fn log(call: &Call, params: &Params) -> Outcome {
 
 async fn spawn_echo<H: Host>(host: &H, params: &Params) -> Outcome {
     let Text { text: it } = params.arguments()?;
-    let run = move || Command::new("echo").arg(it).stdin(Stdio::null()).status();
+    let run = move || echo(&it).stdin(Stdio::null()).status();
     match host.blocking(run).await {
         Ok(status) if status.success() => Ok(text("spawned")),
         Ok(status) => Err(RpcError::internal(format!("echo ended with {status}")).into()),
         Err(error) => Err(RpcError::internal(format!("echo could not be run: {error}")).into()),
     }
+}
+
+#[cfg(not(windows))]
+fn echo(text: &str) -> Command {
+    let mut echo = Command::new("echo");
+    echo.arg(text);
+    echo
+}
+
+/// The word is one of the command interpreter's here. It gets the text as a variable, of which it takes nothing for a command.
+#[cfg(windows)]
+fn echo(text: &str) -> Command {
+    let mut shell = Command::new("cmd");
+    shell.args(["/D", "/V:ON", "/C", "echo.!MCP_DEMO_TEXT!"]).env("MCP_DEMO_TEXT", text);
+    shell
 }
 
 fn big(params: &Params) -> Outcome {

@@ -191,7 +191,7 @@ fn a_kill_is_a_kill() {
     assert_eq!(ended.code(), Some(4));
     assert_eq!(of_key(&events, "failed", "a")["cause"], "closed");
     let closed = events.last().expect("events");
-    assert_eq!(*closed, json!({"event": "closed", "exit": {"signal": 9}, "escalation": "kill", "restarts": 0}));
+    assert_eq!(*closed, json!({"event": "closed", "exit": support::killed(), "escalation": "kill", "restarts": 0}));
 }
 
 // Exit 1 for an error response; 4 wins over 1; an error before a listen's acknowledgment counts.

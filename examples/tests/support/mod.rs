@@ -5,6 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -16,6 +17,30 @@ pub const DEADLINE: Duration = Duration::from_secs(60);
 
 pub const DEMO: &str = env!("CARGO_BIN_EXE_mcp-demo-server");
 pub const CALL: &str = env!("CARGO_BIN_EXE_mcp-call");
+
+/// With `MCP_WIRE_PROGRAMS`, the same command for programs that were built for another system. It names a folder with `mcp-call` and
+/// `mcp-demo-server`, which run them here, and with `server`, which holds the path of the latter as the former knows it.
+fn translated(command: Command) -> Command {
+    let Some(folder) = std::env::var_os("MCP_WIRE_PROGRAMS").map(PathBuf::from) else { return command };
+    let program = match command.get_program() {
+        program if program == CALL => folder.join("mcp-call"),
+        program if program == DEMO => folder.join("mcp-demo-server"),
+        other => other.into(),
+    };
+    let server = std::fs::read_to_string(folder.join("server")).expect("the folder says where the server is");
+    let mut translated = Command::new(program);
+    translated.args(command.get_args().map(|arg| if arg == DEMO { OsStr::new(server.trim_end()) } else { arg }));
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => translated.env(name, value),
+            None => translated.env_remove(name),
+        };
+    }
+    if let Some(directory) = command.get_current_dir() {
+        translated.current_dir(directory);
+    }
+    translated
+}
 
 /// A request with the metadata that it must carry.
 pub fn request(id: impl Into<Value>, method: &str, mut params: Value) -> String {
@@ -77,8 +102,8 @@ impl Program {
         Self::spawn(command)
     }
 
-    pub fn spawn(mut command: Command) -> Self {
-        let mut child = command
+    pub fn spawn(command: Command) -> Self {
+        let mut child = translated(command)
             .env_remove("RUST_BACKTRACE")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -285,9 +310,17 @@ pub fn of_key<'a>(events: &'a [Value], kind: &str, key: &str) -> &'a Value {
     }
 }
 
-/// Whether a process is there and no zombie.
+/// The `exit` of a server that was killed. The programs that are tested elsewhere are those for Windows, where a job ends with a code.
+pub fn killed() -> Value {
+    if std::env::var_os("MCP_WIRE_PROGRAMS").is_some() { json!({"code": 1}) } else { json!({"signal": 9}) }
+}
+
+/// Whether a process is there and no zombie. Of another system's nothing is known.
 #[cfg(target_os = "linux")]
 pub fn lives(pid: u64) -> bool {
+    if std::env::var_os("MCP_WIRE_PROGRAMS").is_some() {
+        return false;
+    }
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
     !matches!(state, None | Some('Z' | 'X'))

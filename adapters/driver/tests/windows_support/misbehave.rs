@@ -10,9 +10,9 @@
 //! | `empty` | writes nothing to stdout, in one call |
 //! | `flood:stdout`, `flood:stderr`, `flood:stdout:BYTES` | writes lines, for ever or so many bytes |
 //! | `drain`, `count` | reads input until its end; and writes how many bytes it was and their sum |
-//! | `serve` | answers `server/discover` and echoes other requests, until the end of input |
+//! | `serve`, `serve:COUNT` | answers `server/discover` and echoes other requests, until the end of input or so many of them |
 //! | `helper:FILE:HOW` | starts a copy that holds the file, until one named [`END`] lies beside it; HOW is any of `i` `o` `e` (it keeps stdin, stdout, stderr open), `-` |
-//! | `once:FILE:STEP` | a step for the first process only that finds no such file, which it makes |
+//! | `again:FILE` | makes the file; who finds it there goes on after the step `--` |
 //! | `surroundings` | writes whether it has a console window, and whether it is in a job |
 //! | `sleep`, `exit:CODE` | sleeps for ever, ends |
 //! | `report` | writes its arguments, variables and directory to stdout; then `end` |
@@ -42,8 +42,15 @@ extern "C" fn entry() {
     if args.next().as_deref() != Some(OsStr::new(FLAG)) {
         return;
     }
-    for step in args {
-        run(step.to_str().unwrap_or("report"));
+    while let Some(step) = args.next() {
+        let step = step.to_str().unwrap_or("report");
+        match step.strip_prefix("again:") {
+            Some(file) if OpenOptions::new().write(true).create_new(true).open(file).is_err() => {
+                args.by_ref().find(|step| step == "--");
+            }
+            Some(_) => {}
+            None => run(step),
+        }
     }
     exit(0);
 }
@@ -57,10 +64,9 @@ fn run(step: &str) {
         "flood" => flood(rest),
         "drain" => _ = std::io::copy(&mut input(), &mut std::io::sink()),
         "count" => count(),
-        "serve" => serve(),
+        "serve" => serve(rest.parse().unwrap_or(usize::MAX)),
         "helper" => start_helper(rest),
         "sleeping-helper" => helper(rest),
-        "once" => once(rest),
         "surroundings" => surroundings(),
         "sleep" => sleep(),
         "exit" => exit(rest.parse().unwrap_or(91)),
@@ -115,9 +121,9 @@ fn member<'a>(frame: &'a str, name: &str) -> Option<&'a str> {
     rest.get(..end)
 }
 
-fn serve() {
+fn serve(mut left: usize) {
     let (mut from, mut to) = (input(), output());
-    loop {
+    while left > 0 {
         let mut frame = Vec::new();
         // Byte by byte: a buffer would swallow what a later step is to read.
         loop {
@@ -138,6 +144,7 @@ fn serve() {
         let answer =
             format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"resultType\":\"complete\",{result}}}}}\n");
         write(&mut to, answer.as_bytes());
+        left -= 1;
     }
 }
 
@@ -161,14 +168,6 @@ fn helper(file: &str) {
     let end = Path::new(file).with_file_name(END);
     while !end.exists() {
         std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn once(what: &str) {
-    if let Some((file, step)) = what.rsplit_once(':') {
-        if OpenOptions::new().write(true).create_new(true).open(file).is_ok() {
-            run(step);
-        }
     }
 }
 
