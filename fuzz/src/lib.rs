@@ -14,6 +14,7 @@ mod lines;
 mod round_trip;
 mod salvage;
 mod server;
+mod tape;
 mod world;
 
 pub use client::client;
@@ -22,13 +23,14 @@ pub use lines::{envelope, frames};
 pub use round_trip::round_trip;
 pub use salvage::salvage;
 pub use server::server;
+pub use tape::tape;
 pub use world::world;
 
 /// A target: its name and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     ("frames", frames),
     ("envelope", envelope),
     ("salvage", salvage),
@@ -37,4 +39,5 @@ pub const TARGETS: [Target; 8] = [
     ("server", server),
     ("lifecycle", lifecycle),
     ("world", world),
+    ("tape", tape),
 ];

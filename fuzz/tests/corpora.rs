@@ -88,3 +88,9 @@ fn world() {
     // A history is long, and the tests of the core run hundreds of others.
     replay_grown("world", 10, mcp_wire_fuzz::world);
 }
+
+#[test]
+fn tape() {
+    // TMO-05
+    replay("tape", mcp_wire_fuzz::tape);
+}

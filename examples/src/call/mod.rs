@@ -46,6 +46,16 @@ fn complain(what: &dyn fmt::Display) {
     let _ = writeln!(io::stderr(), "mcp-call: {what}");
 }
 
+/// Replays the text of a tape and shows nothing: the exit status of the run that it recorded, and how many events it has.
+///
+/// # Errors
+/// What is wrong with the tape, in a sentence.
+pub fn replay_tape(text: &str) -> Result<(u8, usize), String> {
+    let mut events = 0;
+    let status = replay::replay_text(text, |_| events += 1).map_err(|error| error.to_string())?;
+    Ok((status, events))
+}
+
 /// The program: reads its command line, runs, and returns its exit status.
 #[must_use]
 pub fn main() -> ExitCode {

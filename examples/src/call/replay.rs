@@ -48,9 +48,17 @@ impl fmt::Display for ReplayError {
 }
 
 /// Replays a tape, showing each event with `show`, and gives the exit status of the run that it recorded.
-pub(super) fn replay(path: &Path, mut show: impl FnMut(Shown)) -> Result<u8, ReplayError> {
-    let tape = |what: String| ReplayError::Tape(format!("the tape {}: {what}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| tape(format!("it cannot be read: {error}")))?;
+pub(super) fn replay(path: &Path, show: impl FnMut(Shown)) -> Result<u8, ReplayError> {
+    let text = std::fs::read_to_string(path).map_err(|error| ReplayError::Tape(format!("it cannot be read: {error}")));
+    text.and_then(|text| replay_text(&text, show)).map_err(|error| match error {
+        ReplayError::Tape(what) => ReplayError::Tape(format!("the tape {}: {what}", path.display())),
+        differs @ ReplayError::Differs { .. } => differs,
+    })
+}
+
+/// The same for the text of a tape.
+pub(super) fn replay_text(text: &str, mut show: impl FnMut(Shown)) -> Result<u8, ReplayError> {
+    let tape = ReplayError::Tape;
     let mut entries = Vec::new();
     for (at, line) in text.lines().enumerate() {
         if !line.trim().is_empty() {
