@@ -7,6 +7,7 @@ use memchr::memchr2;
 
 use crate::SendError;
 use crate::config::NAME_LIMIT;
+use crate::json::Entry;
 
 /// Appends text that is JSON already.
 pub(crate) fn raw(out: &mut Vec<u8>, json: &str) {
@@ -116,6 +117,16 @@ impl<'a> Object<'a> {
         string(self.out, name);
         self.out.push(b':');
         self.out
+    }
+
+    /// Writes a member of another object, its name and value as they stand there.
+    pub(crate) fn copy(&mut self, entry: &Entry<'_>) {
+        if !core::mem::replace(&mut self.empty, false) {
+            self.out.push(b',');
+        }
+        raw(self.out, entry.token);
+        self.out.push(b':');
+        raw(self.out, entry.value.get());
     }
 
     pub(crate) fn close(self) {

@@ -76,7 +76,13 @@ impl<'a> Json<'a> {
     /// ```
     #[must_use]
     pub fn members(self) -> Members<'a> {
-        Members { text: self.0, at: if self.is_object() { 1 } else { self.0.len() } }
+        Members(self.entries())
+    }
+
+    /// The members of an object as [`Json::members`] has them, each with its name as it stands in the text. Who writes a member again
+    /// writes that, so that a name leaves as it came.
+    pub(crate) fn entries(self) -> Entries<'a> {
+        Entries { text: self.0, at: if self.is_object() { 1 } else { self.0.len() } }
     }
 
     /// The elements of an array; none for any other value.
@@ -107,13 +113,40 @@ impl<'a> Json<'a> {
 /// assert!(members.next().is_none());
 /// ```
 #[derive(Clone)]
-pub struct Members<'a> {
+pub struct Members<'a>(Entries<'a>);
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (Cow<'a, str>, Json<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|Entry { name, value, .. }| (name, value))
+    }
+}
+
+impl fmt::Debug for Members<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Members({} bytes left)", self.0.text.len().saturating_sub(self.0.at))
+    }
+}
+
+/// A member of an object.
+pub(crate) struct Entry<'a> {
+    /// The name, unescaped.
+    pub(crate) name: Cow<'a, str>,
+    /// The name as it stands in the text, with its quotes.
+    pub(crate) token: &'a str,
+    pub(crate) value: Json<'a>,
+}
+
+/// The members of an object, in order. Made by [`Json::entries`].
+#[derive(Clone)]
+pub(crate) struct Entries<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Iterator for Members<'a> {
-    type Item = (Cow<'a, str>, Json<'a>);
+impl<'a> Iterator for Entries<'a> {
+    type Item = Entry<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
         // The text is valid JSON, so each `?` below is the end of the object.
@@ -124,14 +157,9 @@ impl<'a> Iterator for Members<'a> {
         let value_at = skip(bytes, name_end, |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b':'));
         let value_end = value_at.checked_add(value_len(bytes.get(value_at..)?)?)?;
         self.at = value_end;
-        let name = self.text.get(name_at + 1..name_end - 1)?;
-        Some((unescape_lossy(name), Json(self.text.get(value_at..value_end)?)))
-    }
-}
-
-impl fmt::Debug for Members<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Members({} bytes left)", self.text.len().saturating_sub(self.at))
+        let token = self.text.get(name_at..name_end)?;
+        let name = unescape_lossy(token.get(1..token.len() - 1)?);
+        Some(Entry { name, token, value: Json(self.text.get(value_at..value_end)?) })
     }
 }
 

@@ -8,6 +8,7 @@ use core::fmt;
 use super::Config;
 use super::peek::{self, Finders};
 use crate::config::REASON_LIMIT;
+use crate::json::Entry;
 use crate::{Era, Id, IdBuf, Json, SendError, encode};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -178,15 +179,11 @@ impl Envelope {
 
     /// Ends `_meta` and the params where the caller's params may have a `_meta` of their own.
     fn merge(&self, out: &mut Vec<u8>, params: Json<'_>) {
-        for (_, meta) in params.members().filter(|(key, _)| key == "_meta") {
-            for (key, value) in meta.members().filter(|(key, _)| !self.owns(key)) {
-                write_member(out, &key, value);
-            }
+        for meta in params.entries().filter(|entry| entry.name == "_meta") {
+            meta.value.entries().filter(|entry| !self.owns(&entry.name)).for_each(|entry| write_member(out, &entry));
         }
         out.push(b'}');
-        for (key, value) in params.members().filter(|(key, _)| key != "_meta") {
-            write_member(out, &key, value);
-        }
+        params.entries().filter(|entry| entry.name != "_meta").for_each(|entry| write_member(out, &entry));
         out.push(b'}');
     }
 
@@ -208,8 +205,8 @@ fn legacy_params(out: &mut Vec<u8>, id: u64, params: Params<'_>, token: &Token) 
         return;
     }
     let modern = [VERSION, INFO, CAPABILITIES, LOG_LEVEL, "progressToken"];
-    let metas = || text.members().filter(|(key, _)| key == "_meta").flat_map(|(_, meta)| meta.members());
-    let kept = || metas().filter(|(key, _)| !modern.contains(&&**key));
+    let metas = || text.entries().filter(|entry| entry.name == "_meta").flat_map(|meta| meta.value.entries());
+    let kept = || metas().filter(|entry| !modern.contains(&&*entry.name));
     encode::raw(out, r#","params":"#);
     let mut object = encode::Object::open(out);
     if !matches!(token, Token::None) || kept().next().is_some() {
@@ -219,20 +216,19 @@ fn legacy_params(out: &mut Vec<u8>, id: u64, params: Params<'_>, token: &Token) 
             Token::Minted => encode::uint(meta.member("progressToken"), id),
             Token::Own(own) => encode::raw(meta.member("progressToken"), own.as_id().token()),
         }
-        kept().for_each(|(key, value)| encode::raw(meta.member(&key), value.get()));
+        kept().for_each(|entry| meta.copy(&entry));
         meta.close();
     }
-    for (key, value) in text.members().filter(|(key, _)| key != "_meta") {
-        encode::raw(object.member(&key), value.get());
-    }
+    text.entries().filter(|entry| entry.name != "_meta").for_each(|entry| object.copy(&entry));
     object.close();
 }
 
-fn write_member(out: &mut Vec<u8>, key: &str, value: Json<'_>) {
+/// A further member, as it stands in another object.
+fn write_member(out: &mut Vec<u8>, entry: &Entry<'_>) {
     out.push(b',');
-    encode::string(out, key);
+    encode::raw(out, entry.token);
     out.push(b':');
-    encode::raw(out, value.get());
+    encode::raw(out, entry.value.get());
 }
 
 /// A notification of the caller's. A modern one needs no metadata.
@@ -281,7 +277,7 @@ mod tests {
         let params = Params::new(params, &Finders::new());
         Envelope::new(config, "2026-07-28").request(&mut out, 7, "m", params, token);
         let text = String::from_utf8(out).expect("UTF-8");
-        let _: serde_json::Value = serde_json::from_str(&text).expect("a frame is JSON");
+        let _: &serde_json::value::RawValue = serde_json::from_str(&text).expect("a frame is JSON");
         text
     }
 
@@ -332,6 +328,18 @@ mod tests {
                 r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"_meta":{{{META},"x":1}},"a":{{"_meta":2}}}}}}"#
             )
         );
+    }
+
+    // META-06: a name that has no other form, such as half of a surrogate pair, is not mended on the way; nor is one for a legacy server.
+    #[test]
+    fn names_leave_as_they_were_written() {
+        let params = r#"{"\udeee\/":1,"_meta":{"\ud800":2}}"#;
+        let sent = request(&config(), Some(params), &Token::None);
+        assert!(sent.ends_with(r#""\ud800":2},"\udeee\/":1}}"#), "{sent}");
+        let mut legacy = Vec::new();
+        let params = Params { text: Json::parse(params).expect("JSON"), may_have_meta: true };
+        legacy_params(&mut legacy, 7, params, &Token::Minted);
+        assert_eq!(legacy, br#","params":{"_meta":{"progressToken":7,"\ud800":2},"\udeee\/":1}"#);
     }
 
     // PRG-01: a token is an integer or a string, and a token that the caller put into its metadata is one too.

@@ -327,11 +327,10 @@ pub(super) fn client_request(out: &mut Vec<u8>, id: u64, method: &str, params: O
         let mut object = Object::open(out);
         let mut meta = Object::open(object.member("_meta"));
         uint(meta.member("progressToken"), id);
-        let given = params.members().filter(|(name, _)| name == "_meta").flat_map(|(_, given)| given.members());
-        given.filter(|(key, _)| key != "progressToken").for_each(|(key, value)| raw(meta.member(&key), value.get()));
+        let given = params.entries().filter(|entry| entry.name == "_meta").flat_map(|given| given.value.entries());
+        given.filter(|entry| entry.name != "progressToken").for_each(|entry| meta.copy(&entry));
         meta.close();
-        let rest = params.members().filter(|(name, _)| name != "_meta");
-        rest.for_each(|(name, value)| raw(object.member(&name), value.get()));
+        params.entries().filter(|entry| entry.name != "_meta").for_each(|entry| object.copy(&entry));
         object.close();
     } else if let Some(params) = params {
         raw(out, r#","params":"#);

@@ -9,7 +9,8 @@ use memchr::memmem::Finder;
 
 use super::answers::{CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO, SUBSCRIPTION};
 use crate::Json;
-use crate::encode::{Object, raw, string};
+use crate::encode::{Object, raw};
+use crate::json::Entry;
 
 /// A result that cannot be sent as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,13 +144,11 @@ fn has_long_strings(bytes: &[u8]) -> bool {
 /// Writes `_meta` with the server's name in it. The core's key wins; something that is no object is replaced.
 fn merge(out: &mut Vec<u8>, meta: &str, server_info: &[u8]) {
     out.push(b'{');
-    for (name, value) in Json::trusted(meta).members() {
-        if name != SERVER_INFO {
-            string(out, &name);
-            out.push(b':');
-            raw(out, value.get());
-            out.push(b',');
-        }
+    for Entry { token, value, .. } in Json::trusted(meta).entries().filter(|entry| entry.name != SERVER_INFO) {
+        raw(out, token);
+        out.push(b':');
+        raw(out, value.get());
+        out.push(b',');
     }
     out.extend_from_slice(server_info);
     out.push(b'}');
@@ -203,16 +202,17 @@ impl<'a> Bare<'a> {
             [PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES, SERVER_INFO, LOG_LEVEL, SUBSCRIPTION].contains(&key)
         };
         let mut object = Object::open(out);
-        for (name, value) in Json::trusted(self.text).members().filter(|(name, _)| name != "resultType") {
-            let modern = name == "_meta" && value.members().any(|(key, _)| is_modern(&key));
+        for entry in Json::trusted(self.text).entries().filter(|entry| entry.name != "resultType") {
+            let inner = || entry.value.entries();
+            let modern = entry.name == "_meta" && inner().any(|inner| is_modern(&inner.name));
             if !modern {
-                raw(object.member(&name), value.get());
+                object.copy(&entry);
                 continue;
             }
-            let kept = || value.members().filter(|(key, _)| !is_modern(key));
+            let kept = || inner().filter(|inner| !is_modern(&inner.name));
             if kept().next().is_some() {
-                let mut meta = Object::open(object.member(&name));
-                kept().for_each(|(key, value)| raw(meta.member(&key), value.get()));
+                let mut meta = Object::open(object.member("_meta"));
+                kept().for_each(|inner| meta.copy(&inner));
                 meta.close();
             }
         }
@@ -235,7 +235,9 @@ mod tests {
             assert!(out.len() <= bare.size());
             Ok(String::from_utf8(out).expect("UTF-8"))
         };
-        for same in ["{}", r#"{"a": 1.50,"b":[ ]}"#, r#"{"a":{"resultType":"x"}}"#, r#"{"_meta":{"x":1}}"#] {
+        // The last one's name has no other form: it is not mended on the way.
+        let lone = r#"{"_meta":{"\ud800":1},"\u2028\/\udeee":{}}"#;
+        for same in ["{}", r#"{"a": 1.50,"b":[ ]}"#, r#"{"a":{"resultType":"x"}}"#, r#"{"_meta":{"x":1}}"#, lone] {
             assert_eq!(bare(same).as_deref(), Ok(same));
         }
         assert_eq!(bare(r#"{"resultType":"complete"}"#).as_deref(), Ok("{}"));
@@ -243,6 +245,8 @@ mod tests {
         let meta =
             r#"{"a":1,"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"},"x":1},"resultType":"complete"}"#;
         assert_eq!(bare(meta).as_deref(), Ok(r#"{"a":1,"_meta":{"x":1}}"#));
+        let meta = r#"{"_meta":{"io.modelcontextprotocol\/serverInfo":{},"\udfff":1}}"#;
+        assert_eq!(bare(meta).as_deref(), Ok(r#"{"_meta":{"\udfff":1}}"#));
         let only = r#"{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#;
         assert_eq!(bare(only).as_deref(), Ok("{}"));
         // A key of the protocol that the legacy era has.
@@ -262,8 +266,8 @@ mod tests {
         plan.write(&mut out, INFO);
         assert!(out.len() <= plan.size(INFO));
         let out = String::from_utf8(out).expect("UTF-8");
-        let value: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&out).expect("JSON");
-        assert!(value.contains_key("resultType"));
+        let json: &serde_json::value::RawValue = serde_json::from_str(&out).expect("JSON");
+        assert!(Json::trusted(json.get()).members().any(|(name, _)| name == "resultType"));
         out
     }
 
@@ -304,6 +308,11 @@ mod tests {
         assert_eq!(
             written(r#"{"\u005fmeta":{"io.modelcontextprotocol/serverInfo":{"name":"fake"}}}"#, true),
             r#"{"resultType":"complete","\u005fmeta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#
+        );
+        assert_eq!(
+            written(r#"{"\ud800":1,"_meta":{"\udfff\/":2}}"#, true),
+            r#"{"resultType":"complete","\ud800":1,"_meta":{"\udfff\/":2,"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#,
+            "a name that has no other form is not mended on the way"
         );
         assert_eq!(written(r#"{"_meta":null}"#, true), alloc::format!(r#"{{"resultType":"complete",{NAMED}}}"#));
     }

@@ -108,6 +108,19 @@ fn params_leave_as_they_are_given() {
     assert_eq!(reserved, Err(SendError::ReservedMethod));
 }
 
+// META-06: a name that has no other form, such as half of a surrogate pair, is not mended where a progress token joins the params.
+#[test]
+fn names_leave_as_they_were_written() {
+    let (mut peer, session) = peer();
+    let params = json(r#"{"\udeee\/":1,"_meta":{"\ud800":2}}"#);
+    let mut options = ClientRequestOptions::default();
+    options.progress = true;
+    peer.server.request_client(session, "m", Some(params.as_json()), options, peer.now).expect("sent");
+    let line =
+        r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"progressToken":1,"\ud800":2},"\udeee\/":1}}"#;
+    assert_eq!(peer.server.output(peer.now), format!("{line}\n").as_bytes());
+}
+
 // RTE-03: an answer goes to the request of its id; MSG-05: compared by value. One that names nothing is dropped, with the reason.
 #[test]
 fn an_answer_goes_to_its_request_and_ends_it() {
